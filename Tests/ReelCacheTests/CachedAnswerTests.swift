@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import Logging
 import ReelCore
+import ReelTestSupport
 import Testing
 
 @testable import ReelCache
@@ -10,20 +11,23 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct CachedAnswerTests {
   private let origin = CachedOrigin()
   private let clock = SetClock()
+  private let folder: TemporaryFolder
   private let cache: MediaCache
 
   private static let url = URL(string: "http://example.com/a")!
   private static let fresh: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"1\""]
 
-  init() { cache = Self.makeCache(origin, clock) }
+  init() throws {
+    folder = try TemporaryFolder()
+    cache = Self.makeCache(at: folder, origin, clock)
+  }
 
-  private static func makeCache(_ origin: CachedOrigin, _ clock: SetClock, byteLimit: Int64 = 100_000_000)
-    -> MediaCache
-  {
-    let folder = FileManager.default.temporaryDirectory
-      .appending(path: "reel-cache-\(UUID().uuidString)", directoryHint: .isDirectory)
-    return MediaCache(
-      at: folder, byteLimit: byteLimit, inFrontOf: origin, assumedFreshness: .seconds(86_400), clock: clock,
+  private static func makeCache(
+    at folder: TemporaryFolder, _ origin: CachedOrigin, _ clock: SetClock, byteLimit: Int64 = 100_000_000
+  ) -> MediaCache {
+    MediaCache(
+      at: folder.url, byteLimit: byteLimit, inFrontOf: origin, assumedFreshness: .seconds(86_400),
+      clock: clock,
       logger: Logger(label: "test"))
   }
 
@@ -197,7 +201,7 @@ import Testing
   func manyReaders(seed: Int) async throws {
     let size = 300_000
     let versions = (0..<11).map { Self.bytes(size, version: $0) }
-    let cache = Self.makeCache(origin, clock, byteLimit: seed % 2 == 0 ? 100_000_000 : 500_000)
+    let cache = Self.makeCache(at: folder, origin, clock, byteLimit: seed % 2 == 0 ? 100_000_000 : 500_000)
     let isValidated = seed % 3 != 2
     @Sendable func serve(_ version: Int) {
       origin["/a"] = .init(

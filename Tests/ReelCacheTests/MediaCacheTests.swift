@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import Logging
 import ReelCore
+import ReelTestSupport
 import Testing
 
 @testable import ReelCache
@@ -9,8 +10,13 @@ import Testing
 @Suite struct MediaCacheTests {
   private let origin = CachedOrigin()
   private let clock = SetClock()
-  private let folder = FileManager.default.temporaryDirectory
-    .appending(path: "reel-cache-\(UUID().uuidString)", directoryHint: .isDirectory)
+  private let temporary: TemporaryFolder
+  private let folder: URL
+
+  init() throws {
+    temporary = try TemporaryFolder()
+    folder = temporary.url.appending(path: "cache", directoryHint: .isDirectory)
+  }
 
   private func makeCache(byteLimit: Int64 = 100_000_000) -> MediaCache {
     MediaCache(
@@ -35,12 +41,15 @@ import Testing
 
   @Test("What is fresh is used without a request, by a later process too")
   func fresh() async throws {
-    origin["/a.m4s"] = .init(bytes: Self.bytes(300_000), fields: [.cacheControl: "max-age=60", .eTag: "\"1\""])
+    origin["/a.m4s"] = .init(
+      bytes: Self.bytes(300_000), fields: [.cacheControl: "max-age=60", .eTag: "\"1\""])
     #expect(try await read(makeCache(), "/a.m4s") == Self.bytes(300_000))
     let cache = makeCache()
     origin.forget()
     #expect(try await read(cache, "/a.m4s") == Self.bytes(300_000))
-    #expect(try await read(cache, "/a.m4s", ByteRange(offset: 1000, length: 70_000)) == Array(Self.bytes(300_000)[1000..<71_000]))
+    #expect(
+      try await read(cache, "/a.m4s", ByteRange(offset: 1000, length: 70_000))
+        == Array(Self.bytes(300_000)[1000..<71_000]))
     #expect(origin.asked.isEmpty)
     clock.advance(by: 61)
     #expect(try await read(cache, "/a.m4s") == Self.bytes(300_000))
@@ -75,8 +84,10 @@ import Testing
   @Test(
     "Nothing is kept of what must not be",
     arguments: [
-      [.cacheControl: "no-store", .eTag: "\"1\""], [.cacheControl: "private, no-store, max-age=10"], [.vary: "*"],
-      [.setCookie: "a=b", .cacheControl: "max-age=60"], [.vary: "Accept, Cookie", .cacheControl: "max-age=60"],
+      [.cacheControl: "no-store", .eTag: "\"1\""], [.cacheControl: "private, no-store, max-age=10"],
+      [.vary: "*"],
+      [.setCookie: "a=b", .cacheControl: "max-age=60"],
+      [.vary: "Accept, Cookie", .cacheControl: "max-age=60"],
     ] as [HTTPFields])
   func forbidden(fields: HTTPFields) async throws {
     origin["/a.m4s"] = .init(bytes: Self.bytes(100_000), fields: fields)
@@ -152,7 +163,9 @@ import Testing
     _ = try await read(cache, "/a.m4s")
     origin["/a.m4s"] = .init(bytes: Self.bytes(100_000, seed: 2), fields: [.eTag: "\"2\""])
     for _ in 0..<2 { #expect(try await read(cache, "/a.m4s") == Self.bytes(100_000, seed: 2)) }
-    #expect(origin.asked == Array(repeating: .init(path: "/a.m4s"), count: 1) + Array(repeating: .init(path: "/a.m4s", isConditional: true), count: 2))
+    #expect(
+      origin.asked == Array(repeating: .init(path: "/a.m4s"), count: 1)
+        + Array(repeating: .init(path: "/a.m4s", isConditional: true), count: 2))
     #expect(origin.sentByteCount == 200_000)
   }
 
@@ -162,7 +175,8 @@ import Testing
     origin["/a.mp4"] = .init(bytes: Self.bytes(300_000), fields: fields.merged(with: [.eTag: "\"1\""]))
     let cache = makeCache()
     _ = try await read(cache, "/a.mp4", ByteRange(offset: 0, length: 100_000))
-    origin["/a.mp4"] = .init(bytes: Self.bytes(300_000, seed: 2), fields: fields.merged(with: [.eTag: "\"2\""]))
+    origin["/a.mp4"] = .init(
+      bytes: Self.bytes(300_000, seed: 2), fields: fields.merged(with: [.eTag: "\"2\""]))
     let error = await #expect(throws: ReelError.self) { try await read(cache, "/a.mp4") }
     #expect(error?.found == .otherVersion)
     // What was stored is gone.
@@ -196,7 +210,9 @@ import Testing
     #expect(origin.asked.map(\.range) == [ByteRange(offset: 200_000, length: 100_000)])
   }
 
-  @Test("Two readers of a range fetch it once, with and without a validator", arguments: [[.eTag: "\"1\""], [:]] as [HTTPFields])
+  @Test(
+    "Two readers of a range fetch it once, with and without a validator",
+    arguments: [[.eTag: "\"1\""], [:]] as [HTTPFields])
   func shared(fields: HTTPFields) async throws {
     let bytes = Self.bytes(400_000)
     origin["/a.m4s"] = .init(bytes: bytes, fields: fields)
@@ -235,7 +251,8 @@ import Testing
   func limited() async throws {
     for number in 0..<8 {
       origin["/\(number).m4s"] = .init(
-        bytes: Self.bytes(200_000, seed: UInt8(number)), fields: [.cacheControl: "max-age=60", .eTag: "\"\(number)\""])
+        bytes: Self.bytes(200_000, seed: UInt8(number)),
+        fields: [.cacheControl: "max-age=60", .eTag: "\"\(number)\""])
     }
     let cache = makeCache(byteLimit: 600_000)
     for number in Array(0..<8) + Array(0..<8) {
@@ -277,10 +294,12 @@ import Testing
     let texts = [
       "/live.m3u8": media, "/vod.m3u8": media + "#EXT-X-ENDLIST\n",
       "/signed.m3u8": media + "#EXTINF:4,\nb.ts?token=1\n#EXT-X-ENDLIST\n",
-      "/key.m3u8": "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-KEY:METHOD=AES-128,URI=\"data:;base64,AAAAAAAAAAAAAAAAAAAAAA==\"\n#EXTINF:4,\na.ts\n#EXT-X-ENDLIST\n",
+      "/key.m3u8":
+        "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-KEY:METHOD=AES-128,URI=\"data:;base64,AAAAAAAAAAAAAAAAAAAAAA==\"\n#EXTINF:4,\na.ts\n#EXT-X-ENDLIST\n",
       "/a.m3u8": "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nvod.m3u8\n",
       "/b.m3u8": "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nlive.m3u8\n",
-      "/live.mpd": "<?xml version=\"1.0\"?><MPD type=\"dynamic\" availabilityStartTime=\"2020-01-01T00:00:00Z\"><Period start=\"PT0S\"/></MPD>",
+      "/live.mpd":
+        "<?xml version=\"1.0\"?><MPD type=\"dynamic\" availabilityStartTime=\"2020-01-01T00:00:00Z\"><Period start=\"PT0S\"/></MPD>",
     ]
     for (path, text) in texts { origin[path] = .init(bytes: Array(text.utf8), fields: fields) }
     let order = ["/a.m3u8", "/b.m3u8", "/vod.m3u8", "/live.m3u8", "/signed.m3u8", "/key.m3u8", "/live.mpd"]
@@ -291,7 +310,9 @@ import Testing
       #expect(try await read(cache, path, purpose: .manifest) == Array((texts[path] ?? "").utf8))
     }
     // The multivariant playlist is kept once its media playlist is known to be complete.
-    #expect(origin.asked.map(\.path) == ["/a.m3u8"] + order.filter { $0 != "/a.m3u8" && $0 != "/vod.m3u8" } + order.filter { $0 != "/a.m3u8" && $0 != "/vod.m3u8" })
+    #expect(
+      origin.asked.map(\.path) == ["/a.m3u8"] + order.filter { $0 != "/a.m3u8" && $0 != "/vod.m3u8" }
+        + order.filter { $0 != "/a.m3u8" && $0 != "/vod.m3u8" })
   }
 
   @Test("A redirect is asked for again, and no query is in the folder")
@@ -310,7 +331,8 @@ import Testing
 
   @Test("Stored answers say so, and what is held is known without a request")
   func origins() async throws {
-    origin["/a.m4s"] = .init(bytes: Self.bytes(100_000), fields: [.cacheControl: "max-age=60", .eTag: "\"1\""])
+    origin["/a.m4s"] = .init(
+      bytes: Self.bytes(100_000), fields: [.cacheControl: "max-age=60", .eTag: "\"1\""])
     let cache = makeCache()
     let request = FetchRequest(url: url("/a.m4s"), purpose: .segment)
     #expect(!cache.holds(request))

@@ -13,16 +13,19 @@ import Testing
   private func answer(_ fields: HTTPFields, isManifest: Bool = false, status: Int = 200) -> StoredAnswer? {
     let request = FetchRequest(url: URL(string: "http://example.com/a.m4s")!, purpose: .segment)
     var response = FetchResponse(
-      url: request.url, contentType: nil, bodyOffset: 0, bodyByteCount: 10, resourceByteCount: 10, supportsRanges: true,
+      url: request.url, contentType: nil, bodyOffset: 0, bodyByteCount: 10, resourceByteCount: 10,
+      supportsRanges: true,
       body: FetchBody { nil })
     response.head = AnswerHead(status: status, fields: fields, isPersonal: false)
-    return StoredAnswer(response, to: request, isManifest: isManifest, sentAt: Self.sent, receivedAt: Self.sent)
+    return StoredAnswer(
+      response, to: request, isManifest: isManifest, sentAt: Self.sent, receivedAt: Self.sent)
   }
 
   private func lifetime(_ fields: HTTPFields, isManifest: Bool = false) -> Int? {
     guard let answer = answer(fields, isManifest: isManifest) else { return nil }
     return (0..<20).first { second in
-      !answer.isFresh(at: Self.sent + MediaTime(value: Int64(second) * 10, timescale: 1), assuming: .seconds(100))
+      !answer.isFresh(
+        at: Self.sent + MediaTime(value: Int64(second) * 10, timescale: 1), assuming: .seconds(100))
     }.map { $0 * 10 }
   }
 
@@ -59,7 +62,8 @@ import Testing
 
   @Test(
     arguments: [
-      ([.cacheControl: "no-store"], 200), ([.cacheControl: "max-age=60,NO-STORE"], 200), ([.vary: "Accept, *"], 200),
+      ([.cacheControl: "no-store"], 200), ([.cacheControl: "max-age=60,NO-STORE"], 200),
+      ([.vary: "Accept, *"], 200),
       ([.vary: "cookie"], 200), ([.setCookie: "a=b"], 200), ([:], 203), ([:], 204),
     ] as [(HTTPFields, Int)])
   func isNotKept(fields: HTTPFields, status: Int) { #expect(answer(fields, status: status) == nil) }
@@ -105,6 +109,8 @@ import Testing
     let seconds = { Self.sent + MediaTime(value: $0, timescale: 1) }
     #expect(stored.servesErrors(at: seconds(59), assuming: .zero))
     #expect(!stored.servesErrors(at: seconds(61), assuming: .zero))
-    #expect(try #require(answer([.cacheControl: "max-age=10"])).servesErrors(at: seconds(11), assuming: .zero) == false)
+    #expect(
+      try #require(answer([.cacheControl: "max-age=10"])).servesErrors(at: seconds(11), assuming: .zero)
+        == false)
   }
 }
