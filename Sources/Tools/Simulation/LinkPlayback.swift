@@ -101,8 +101,6 @@ package struct LinkPlayback: Sendable {
       rules.loadsInitializationFirst = true
       return rules
     }
-
-    func cachedByteCount(of url: URL) -> Int64 { cached.isEmpty ? 0 : cached[url] ?? 0 }
   }
 
   /// What must have come before the first frame can be decoded.
@@ -238,7 +236,6 @@ package struct LinkPlayback: Sendable {
   private static let parcelCount: Int64 = 30_000
   private static let stepLimit = 1_000_000
 
-  /// The bytes of all answers.
   package var byteCount: Int64 {
     let media = tracks.joined().map { segment in
       (segment.initialization?.byteCount ?? 0) &+ segment.byteCount

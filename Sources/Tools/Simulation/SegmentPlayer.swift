@@ -38,7 +38,6 @@ package struct SegmentPlayer: Sendable {
 
   /// A segment that was loaded, perhaps in part.
   package struct Loaded: Sendable, Hashable {
-    /// The index of its rung.
     package let rung: Int
     /// The part of the timeline that it covers, in seconds.
     package let start: Double
@@ -214,7 +213,7 @@ package struct SegmentPlayer: Sendable {
   ) -> Int {
     let number = traffic.send(
       request, isTakenAtOnce: isTakenAtOnce, opensAhead: opensAhead,
-      knownByteCount: rules.cachedByteCount(of: request.url), at: now)
+      knownByteCount: rules.cached[request.url] ?? 0, at: now)
     exchanges.append(number)
     return number
   }

@@ -6,8 +6,7 @@ package import Foundation
 /// end on. A pure value.
 package struct StoredMedia: Sendable {
   package struct Resource: Sendable {
-    /// The stored parts, ascending, with gaps between them.
-    package fileprivate(set) var parts: [Range<Int64>] = []
+    fileprivate var parts = RangeSet<Int64>()
     /// The size of the whole resource; nil if it is not known.
     package fileprivate(set) var size: Int64?
     package fileprivate(set) var isManifest: Bool
@@ -17,7 +16,7 @@ package struct StoredMedia: Sendable {
 
     /// The part from a position on that is stored, or else the gap up to the next one; `end` bounds both.
     func part(at position: Int64, upTo end: Int64) -> (range: Range<Int64>, isStored: Bool) {
-      for part in parts where part.upperBound > position {
+      for part in parts.ranges where part.upperBound > position {
         let isStored = part.lowerBound <= position
         return (position..<min(isStored ? part.upperBound : part.lowerBound, end), isStored)
       }
@@ -25,7 +24,11 @@ package struct StoredMedia: Sendable {
     }
 
     /// The number of stored bytes from the first one on.
-    package var headByteCount: Int64 { parts.first.map { $0.lowerBound == 0 ? $0.upperBound : 0 } ?? 0 }
+    package var headByteCount: Int64 {
+      parts.ranges.first.map { $0.lowerBound == 0 ? $0.upperBound : 0 } ?? 0
+    }
+
+    fileprivate var byteCount: Int64 { parts.ranges.reduce(0) { $0 + Int64($1.count) } }
   }
 
   package let byteLimit: Int64
@@ -74,13 +77,13 @@ package struct StoredMedia: Sendable {
   ) {
     var resource =
       resources[url] ?? Resource(isManifest: isManifest, checkedAt: visitBegan + now)
-    let before = Self.byteCount(of: resource)
+    let before = resource.byteCount
     useCount += 1
     resource.lastUse = useCount
     resource.size = size ?? resource.size
-    resource.parts = Self.joined(resource.parts, part)
+    resource.parts.insert(contentsOf: part)
     resources[url] = resource
-    byteCount += Self.byteCount(of: resource) - before
+    byteCount += resource.byteCount - before
     trim(toByteCount: byteLimit)
   }
 
@@ -88,39 +91,17 @@ package struct StoredMedia: Sendable {
   package mutating func trim(toByteCount limit: Int64) {
     while byteCount > limit, let (url, oldest) = resources.min(by: { $0.value.lastUse < $1.value.lastUse }) {
       var oldest = oldest
-      while byteCount > limit, let last = oldest.parts.popLast() {
-        let count = min(Int64(last.count), byteCount - limit)
-        byteCount -= count
-        if count < last.count { oldest.parts.append(last.lowerBound..<(last.upperBound - count)) }
+      while byteCount > limit, let last = oldest.parts.ranges.last {
+        let start = max(last.lowerBound, last.upperBound - (byteCount - limit))
+        oldest.parts.remove(contentsOf: start..<last.upperBound)
+        byteCount -= last.upperBound - start
       }
       resources[url] = oldest.parts.isEmpty ? nil : oldest
     }
   }
 
-  /// Removes a resource.
   package mutating func remove(_ url: URL) {
     guard let resource = resources.removeValue(forKey: url) else { return }
-    byteCount -= Self.byteCount(of: resource)
-  }
-
-  // MARK: - Private
-
-  private static func byteCount(of resource: Resource) -> Int64 {
-    resource.parts.reduce(0) { $0 + Int64($1.count) }
-  }
-
-  private static func joined(_ parts: [Range<Int64>], _ new: Range<Int64>) -> [Range<Int64>] {
-    guard !new.isEmpty else { return parts }
-    var (whole, others) = (new, [Range<Int64>]())
-    for part in parts {
-      if part.upperBound < whole.lowerBound || part.lowerBound > whole.upperBound {
-        others.append(part)
-      } else {
-        whole = min(part.lowerBound, whole.lowerBound)..<max(part.upperBound, whole.upperBound)
-      }
-    }
-    let place = others.firstIndex { $0.lowerBound > whole.lowerBound } ?? others.count
-    others.insert(whole, at: place)
-    return others
+    byteCount -= resource.byteCount
   }
 }
