@@ -119,11 +119,6 @@ package final class TrafficCounter: Fetching {
     package var requestCount = 0
     /// The number of body bytes after decompression.
     package var byteCount: Int64 = 0
-
-    package init(requestCount: Int = 0, byteCount: Int64 = 0) {
-      self.requestCount = requestCount
-      self.byteCount = byteCount
-    }
   }
 
   private struct Counts {

@@ -122,23 +122,14 @@ extension MemoryAccount {
 
     /// Nil without `ReelArenas`.
     package var heap: Heap?
-    /// The bytes of live frames.
     package var frameByteCount: Int
-    /// The bytes of packets.
     package var packetByteCount: Int
-
-    package init(heap: Heap?, frameByteCount: Int, packetByteCount: Int) {
-      self.heap = heap
-      self.frameByteCount = frameByteCount
-      self.packetByteCount = packetByteCount
-    }
 
     /// The bytes that the account takes from the system; nil without `ReelArenas`.
     package var residentByteCount: Int? { heap.map { $0.resident + frameByteCount + packetByteCount } }
   }
 }
 
-/// The allocator of the process.
 package enum Allocator {
   /// Limits the number of arenas that glibc keeps for threads; does nothing on other systems. By default each
   /// of many threads gets one, which keeps its freed memory. Call it before there are many threads.

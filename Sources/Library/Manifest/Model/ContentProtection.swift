@@ -32,10 +32,6 @@ package struct ContentProtection: Sendable, Hashable {
     /// FairPlay: the `skd:` URI of the key.
     package var keyURI: String?
 
-    package init(id: String) {
-      self.id = id
-    }
-
     /// The system; nil if its id is not known.
     package var system: ProtectionSystem? { ProtectionSystem(id: id) }
   }

@@ -249,13 +249,6 @@ package struct AudioAttributes: Sendable, Hashable {
   package var roles: [String] = []
   package var isDefault = false
   package var isAutoselected = true
-
-  package init(
-    language: String? = nil, roles: [String] = [], isDefault: Bool = false, isAutoselected: Bool = true
-  ) {
-    (self.language, self.roles) = (language, roles)
-    (self.isDefault, self.isAutoselected) = (isDefault, isAutoselected)
-  }
 }
 
 extension TrackGroup {

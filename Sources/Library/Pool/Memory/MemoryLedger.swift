@@ -101,12 +101,6 @@ public struct MemoryLedger: Sendable, Hashable {
     public var item: FeedItem.ID
     /// The bytes that were read to store it, manifests included.
     public var byteCount: Int64
-
-    /// A head on disk.
-    package init(item: FeedItem.ID, byteCount: Int64) {
-      self.item = item
-      self.byteCount = byteCount
-    }
   }
 
   /// One entry per player: the slots in order, then the pinned players.

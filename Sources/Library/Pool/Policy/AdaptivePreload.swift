@@ -213,8 +213,8 @@ private struct Outlook {
     if item.rungs.isEmpty, media >= AdaptivePreload.start {
       return Double(item.fetchedByteCount) * 8 / media.inSeconds
     }
-    if let cost = situation.costs[.buffered], situation.costs.bufferDuration > .zero {
-      let rate = Double(cost.networkByteCount) * 8 / situation.costs.bufferDuration.inSeconds
+    if let cost = situation.costs[.buffered] {
+      let rate = Double(cost.networkByteCount) * 8 / StageCosts.bufferDuration.inSeconds
       return min(rate, Double(peakBitRate))
     }
     return Double(peakBitRate)
@@ -256,17 +256,13 @@ package struct StageCosts: Sendable, Hashable {
   /// The weight limit of the average: from this many items on, a new item counts as one of this many. 8.
   package static let window = 8
 
-  /// The duration of media that the cost of the stage `buffered` includes. Defaults to 3 s.
-  package let bufferDuration: Duration
+  /// The duration of media that the cost of the stage `buffered` includes.
+  fileprivate static let bufferDuration = Duration.seconds(3)
   private var averages: [PreloadStage: Average] = [:]
   private var warmDecoder: WarmDecoder?
 
   /// Costs with nothing measured.
-  ///
-  /// - Parameter bufferDuration: The duration of media that the recorded items hold at the stage `buffered`.
-  package init(bufferDuration: Duration = .seconds(3)) {
-    self.bufferDuration = bufferDuration
-  }
+  package init() {}
 
   /// The average cost of a stage; `nil` until an item has reached it.
   package subscript(stage: PreloadStage) -> StageCost? { averages[stage]?.cost }
@@ -315,8 +311,7 @@ package struct StageCosts: Sendable, Hashable {
     guard target.stage >= .manifest else { return 0 }
     guard var byteCount = knownMemory(of: target.stage) else { return nil }
     if target.stage == .buffered, let first = self[.firstFrame]?.memoryByteCount, first <= byteCount {
-      let share = bufferDuration > .zero ? max(target.bufferDuration / bufferDuration, 0) : 1
-      var media = Double(byteCount - first) * share
+      var media = Double(byteCount - first) * max(target.bufferDuration / Self.bufferDuration, 0)
       if let limit = target.byteLimit { media = min(media, Double(max(limit, 0))) }
       byteCount = first.addingClamped(Int(clamping: media))
     }

@@ -296,14 +296,6 @@ public struct NowPlaying: Sendable, Hashable {
   public var item: FeedItem
   /// The phase of the latest swipe.
   public var phase: SwipePhase
-
-  /// An item at its place in a feed.
-  package init(feed: String, index: Int, item: FeedItem, phase: SwipePhase) {
-    self.feed = feed
-    self.index = index
-    self.item = item
-    self.phase = phase
-  }
 }
 
 /// The reaction of a ``PlayerService`` to a current item that can't be played.

@@ -20,9 +20,9 @@ package import ReelCore
 /// order.
 package struct TimestampContinuity: Sendable {
   /// The longest gap that does not count as a jump.
-  package let forwardThreshold: MediaTime
+  var forwardThreshold = MediaTime(value: 10, timescale: 1)
   /// The largest step back that does not count as a jump. Presentation timestamps are not in order.
-  package let backwardThreshold: MediaTime
+  private static let backwardThreshold = MediaTime(value: 1, timescale: 1)
   /// The number of jumps. A jump of several streams counts once.
   package private(set) var jumpCount = 0
 
@@ -30,13 +30,7 @@ package struct TimestampContinuity: Sendable {
   /// The latest shifts, in the order of the jumps.
   private var epochs = [Epoch(number: 0, shift: .zero)]
 
-  package init(
-    forwardThreshold: MediaTime = MediaTime(value: 10, timescale: 1),
-    backwardThreshold: MediaTime = MediaTime(value: 1, timescale: 1)
-  ) {
-    self.forwardThreshold = forwardThreshold
-    self.backwardThreshold = backwardThreshold
-  }
+  package init() {}
 
   /// Returns the shift to add to the timestamps of the next packet of `stream`.
   ///
@@ -240,7 +234,7 @@ package struct TimestampContinuity: Sendable {
     _ place: MediaTime, presentedAt presentation: MediaTime, after state: Stream
   ) -> Bool {
     guard place <= state.end + forwardThreshold else { return false }
-    guard let overlap = state.overlap else { return place + backwardThreshold >= state.start }
+    guard let overlap = state.overlap else { return place + Self.backwardThreshold >= state.start }
     // The tolerance covers rounding to ticks.
     return presentation + max(overlap, MediaTime(value: 1, timescale: 1000)) >= state.presentationEnd
   }

@@ -10,7 +10,7 @@ struct TimestampMapper {
   private var placement: Placement
   private var frameDuration: MediaTime
   private var spans: (video: StreamSpan?, audio: StreamSpan?)?
-  private var continuity: TimestampContinuity
+  private var continuity = TimestampContinuity()
   /// The ends of the last packets, in the container's time.
   private var lastEnd: [TrackKind: MediaTime] = [:]
   /// The times of the first packets, by kind.
@@ -50,9 +50,7 @@ struct TimestampMapper {
     self.placement = placement
     // Its timestamps restart in each container.
     if !container.hasTimestamps { self.placement.offset = TimestampOffset(offset: nil) }
-    continuity =
-      placement.isSegmented
-      ? TimestampContinuity(forwardThreshold: Self.segmentedThreshold) : TimestampContinuity()
+    if placement.isSegmented { continuity.forwardThreshold = Self.segmentedThreshold }
     frameDuration = Self.frameDuration(container, placement)
   }
 

@@ -9,12 +9,6 @@ package struct ResolvedPresentation: Sendable {
   package var url: URL
   /// The clock of a live presentation.
   package var clock: any WallClock
-
-  package init(presentation: Presentation, url: URL, clock: any WallClock) {
-    self.presentation = presentation
-    self.url = url
-    self.clock = clock
-  }
 }
 
 /// The segments of one rung, and the properties that its playlist or index states.
