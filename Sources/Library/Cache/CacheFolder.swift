@@ -130,7 +130,6 @@ final class CacheFolder: Sendable {
     removeFiles(of: key) { _ in true }
   }
 
-  /// Removes the pieces of all other versions.
   func remove(_ key: EntryKey, exceptVersion version: EntryVersion) {
     removeFiles(of: key) {
       if case .piece(version, _) = $0 { false } else { $0 != .record }
@@ -281,7 +280,6 @@ final class CacheFolder: Sendable {
     }
   }
 
-  /// Removes files of an entry.
   private func removeFiles(of key: EntryKey, where isUnwanted: (EntryFile) -> Bool) {
     // Most often there are none, and the lock need not be taken.
     guard let names = try? entry(key)?.names(),

@@ -181,7 +181,6 @@ struct OpenFile: ~Copyable, Sendable {
   /// Takes the lock, which ends with the file or its process; false if somebody else has it.
   func lock() -> Bool { flock(descriptor, LOCK_EX | LOCK_NB) == 0 }
 
-  /// Waits for the lock.
   func awaitLock() throws(SystemFailure) {
     while flock(descriptor, LOCK_EX) != 0 {
       if errno != EINTR { throw SystemFailure("can't lock a file") }

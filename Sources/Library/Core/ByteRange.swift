@@ -11,7 +11,6 @@ public struct ByteRange: Sendable, Hashable {
     self.length = length
   }
 
-  /// All bytes of a resource.
   package static let all = ByteRange(offset: 0, length: nil)
 
   /// The position after the last byte; nil if the range is open-ended or its end exceeds 64 bits.

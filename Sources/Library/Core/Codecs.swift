@@ -67,7 +67,6 @@ package enum AudioCodec: String, Sendable, Hashable, CaseIterable {
   case eac3
   /// Opus (RFC 6716).
   case opus
-  /// Vorbis.
   case vorbis
   /// FLAC (RFC 9639).
   case flac

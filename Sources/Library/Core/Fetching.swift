@@ -269,7 +269,6 @@ public struct RequestMetrics: Sendable, Hashable {
   /// The time from sending the last request over its connection to the head of the answer; nil without an answer.
   package var answerTime: Duration?
 
-  /// Creates measurements.
   package init(
     url: URL, purpose: FetchPurpose, status: Int?, timeToFirstByte: Duration?, transferTime: Duration,
     byteCount: Int64, reusedConnection: Bool?, redirectCount: Int, requestCount: Int

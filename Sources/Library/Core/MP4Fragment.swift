@@ -13,11 +13,9 @@ package struct TrackFragment: Sendable {
   }
 
   package let box: MP4Box
-  /// The boxes in it.
   package let boxes: [MP4Box]
   /// Its `tfhd` box.
   package let header: MP4Box
-  /// The track ID.
   package let track: Int
   package let base: Base
   /// The values of `tfhd`.
@@ -116,7 +114,6 @@ package struct SampleRun: Sendable {
 
   private let flags: Int
   private let firstFlags: Int?
-  /// The fields of the samples.
   private let fields: ArraySlice<UInt8>
   private let sampleByteCount: Int
 
@@ -153,7 +150,6 @@ package struct SampleRun: Sendable {
     return sample
   }
 
-  /// The index of the field with the composition offset of a sample.
   package func compositionOffsetIndex(of sample: Int) -> Int {
     fields.startIndex + (sample + 1) * sampleByteCount - 4
   }

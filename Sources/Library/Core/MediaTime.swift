@@ -160,7 +160,6 @@ private func greatestCommonDivisor(_ first: UInt64, _ second: UInt64) -> UInt64 
 
 /// A ratio of two integers, for frame rates such as 30000/1001 and aspect ratios such as 9:8.
 public struct Rational: Sendable, Hashable {
-  /// The numerator.
   package let numerator: Int32
   /// The denominator. May be 0, for an unknown ratio.
   package let denominator: Int32

@@ -56,7 +56,6 @@ package struct RequestCounters: Sendable {
   }
 }
 
-/// The metrics of players.
 package struct PlayerCounters: Sendable {
   /// `reel_startup`: the time from the beginning of loading an item to its decoded first frame.
   package let startup: Timer

@@ -25,7 +25,6 @@ package protocol MonotonicClock: Sendable {
   func schedule(at deadline: Duration, _ handler: @escaping @Sendable () -> Void) -> any ScheduledCall
 }
 
-/// A call scheduled on a clock.
 package protocol ScheduledCall: Sendable {
   /// Cancels the call: the clock releases the handler without calling it. A handler that is already running continues.
   ///

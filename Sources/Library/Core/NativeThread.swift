@@ -9,7 +9,6 @@ internal import Foundation
   internal import Darwin
 #endif
 
-/// Threads of the system.
 package enum NativeThread {
   /// Runs `body` on a new thread, which ends with it. If the system has no more threads, `body` runs on a
   /// thread of Dispatch as soon as one is free.

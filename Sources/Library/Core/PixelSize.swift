@@ -11,7 +11,6 @@ public struct PixelSize: Sendable, Hashable {
     self.height = height
   }
 
-  /// The size with width and height exchanged.
   package var transposed: PixelSize { PixelSize(width: height, height: width) }
 }
 

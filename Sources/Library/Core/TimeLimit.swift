@@ -1,4 +1,3 @@
-/// A limit for the time of work.
 package enum TimeLimit {
   /// Runs `body`, and returns its result; nil if there is none by `end`.
   ///

@@ -27,7 +27,6 @@ public struct ErrorLogEntry: Sendable, Hashable {
   /// The consequence of the failure.
   public var outcome: Outcome
 
-  /// Creates an entry.
   package init(error: ReelError, rung: String?, time: MediaTime?, outcome: Outcome = .retried) {
     self.error = error
     self.rung = rung
@@ -72,7 +71,6 @@ public struct MediaLoss: Sendable, Hashable {
   /// The part of the item's timeline that is affected. Nil if it is not known.
   public var range: Range<MediaTime>?
 
-  /// Creates a value.
   package init(kind: TrackKind, reason: Reason, range: Range<MediaTime>?) {
     self.kind = kind
     self.reason = reason

@@ -41,7 +41,6 @@ public struct KeyRequest: Sendable, Hashable {
   /// The URL or path of the media.
   package var location: String
 
-  /// Creates a request.
   package init(
     id: KeyID?, scheme: String, systems: [String] = [], systemData: [[UInt8]] = [], keyURL: URL? = nil,
     location: String = ""
@@ -67,7 +66,6 @@ package struct KeyList: KeyProvider {
   /// Creates an empty list.
   package init() {}
 
-  /// The number of keys.
   package var count: Int { keys.count + unnamed.count }
 
   /// Adds a key. Without an id, it is for media that names no key id. A later key with the same id replaces an

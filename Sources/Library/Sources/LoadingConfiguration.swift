@@ -31,7 +31,6 @@ public struct LoadingConfiguration: Sendable {
   /// Provides the keys of encrypted samples. Without it, Reel plays only media that is not encrypted, or whose keys
   /// have URLs in an HLS playlist.
   public var keyProvider: (any KeyProvider)?
-  /// The limits for manifests.
   package var manifestLimits = ManifestLimits()
   /// The number of frame threads of a video decoder. 1 by default.
   public var decoderThreads = 1

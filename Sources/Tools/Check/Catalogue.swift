@@ -27,7 +27,6 @@ package enum Catalogue {
     package let fix: String
   }
 
-  /// One kind of a finding.
   package struct Kind: Sendable, Hashable {
     package let name: String
     /// The usual level.

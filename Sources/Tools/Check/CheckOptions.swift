@@ -91,7 +91,6 @@ package enum Threshold: String, Sendable, Hashable, CaseIterable {
   case liveStale = "live-stale.targets"
   case printedCost = "cost.printed"
 
-  /// The unit of a threshold.
   package enum Unit: String, Sendable {
     case seconds = "s"
     case milliseconds = "ms"
@@ -101,7 +100,6 @@ package enum Threshold: String, Sendable, Hashable, CaseIterable {
     case times = "x"
   }
 
-  /// The value and its unit.
   package var usual: (value: Double, unit: Unit) {
     switch self {
     case .decodeErrorShort: (100, .milliseconds)
@@ -141,7 +139,6 @@ package enum Threshold: String, Sendable, Hashable, CaseIterable {
   }
 }
 
-/// The thresholds of a check.
 package struct Thresholds: Sendable, Hashable {
   /// The values that differ from the usual ones, in the unit of each.
   package private(set) var changed: [Threshold: Double] = [:]

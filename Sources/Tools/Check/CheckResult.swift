@@ -1,6 +1,5 @@
 package import ReelCore
 
-/// The result of checking one source.
 package struct CheckResult: Sendable {
   /// The source as the user named it.
   package var source: String
@@ -62,7 +61,6 @@ package struct StartResult: Sendable {
     package var byteCount: Int64
   }
 
-  /// One course of a start.
   package struct Course: Sendable {
     /// From the request to the first frame.
     package var milliseconds: Double

@@ -17,7 +17,6 @@ package struct PlayedRung: Sendable {
   /// The number of segments whose size is not known; it was estimated by the highest rate that is stated or measured.
   package var estimatedCount: Int
 
-  /// The milliseconds of all stalls.
   package var stalledMilliseconds: Double { course.stalled.milliseconds }
 }
 

@@ -26,7 +26,6 @@ final class SourceReading: Sendable {
   /// The number of sizes that are requested at once, and the most for one rung.
   private static let sizeConcurrency = 8
   private static let sizeLimit = 400
-  /// The most bytes of a segment.
   private static let segmentByteLimit = 256 << 20
   /// With `Sample.start`, the most bytes of a first segment that are read, and of those of all rungs together.
   private static let beginningByteCount = 192 << 10

@@ -131,6 +131,5 @@ extension StreamFacts {
       ?? rungs.firstIndex { rung in rung.segments.contains { $0.url == start?.mediaURL } }
   }
 
-  /// The segment that is started with.
   var startSegment: SegmentReference? { startRung?.segments.first { $0.url == start?.mediaURL } }
 }

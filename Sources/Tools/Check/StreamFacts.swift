@@ -30,13 +30,11 @@ package struct StreamFacts: Sendable {
   package var startFailure: ReelError?
   /// What was seen of a live presentation over time; nil if it was not watched.
   package var live: LiveFacts?
-  /// What could not be checked.
   package var notChecked: [NotChecked] = []
 
   package init() {}
 }
 
-/// A check that was not made.
 package struct NotChecked: Sendable, Hashable {
   /// The id of the finding that was not looked for; nil for all of a rung.
   package var id: FindingID?
@@ -85,13 +83,11 @@ package struct RungFacts: Sendable {
 
   /// The name in reports: `720p`, `english`, or the id. Unique within the source.
   package var name: String
-  /// The kind of its group.
   package var kind: TrackGroup.Kind
   /// Its indices in the presentation: period, group, rung.
   package var place = (period: 0, group: 0, rung: 0)
   /// The rung as the manifest states it; nil for a media file.
   package var declared: Rung?
-  /// The language of its group.
   package var language: String?
   /// The URL of its playlist or file; nil if it has none of its own.
   package var url: URL?
@@ -394,7 +390,6 @@ package struct StartSurplus: Sendable, Hashable {
   package var byteCount: Int64 { ranges.reduce(0) { $0 + ($1.range.length ?? 0) } }
 }
 
-/// One request and its answer.
 package struct RequestFacts: Sendable {
   package var url: URL
   package var purpose: FetchPurpose
@@ -413,7 +408,6 @@ package struct RequestFacts: Sendable {
   package var statedByteCount: Int64?
   /// The number of bytes of the body that arrived.
   package var receivedByteCount: Int64 = 0
-  /// The errors of attempts that were repeated.
   package var failedAttempts: [ReelError] = []
   /// The numbers of bytes after which the body broke off, and went on with another request.
   package var breaks: [Int64] = []

@@ -84,7 +84,6 @@ private struct NUTStream {
   /// The frames and the samples before the header.
   private var frames: [VideoFrame] = []
   private var pieces: [AudioSequence.Piece] = []
-  /// The parts that have not ended.
   private var openParts: Set<Part>
   /// False if there is no audio, as far as is known.
   private var hasAudio: Bool

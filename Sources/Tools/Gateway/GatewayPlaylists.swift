@@ -74,7 +74,6 @@ package actor GatewayPlaylists {
     }
   }
 
-  /// The multivariant playlist.
   func multivariantPlaylist(reference: @escaping @Sendable (VirtualHLS.Track) -> String) -> String {
     hls.multivariantPlaylist(reference: reference)
   }

@@ -7,7 +7,6 @@ package import ReelSimulation
 ///
 /// A pure value. The same input gives the same result on any machine.
 package struct ModelledWalk: Sendable {
-  /// A swipe to an item.
   package struct Swipe: Sendable, Hashable {
     package var item: Int
     /// The end of the drag, when the item's player comes on show.

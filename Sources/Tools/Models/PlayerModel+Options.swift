@@ -75,7 +75,6 @@ extension PlayerModel {
     return "preloading \(words) (\(isWhole ? "all" : "\(first.forwardS.formatted(places: 1)) s")\(each))"
   }
 
-  /// The items that there are players for.
   package var preloadedItems: ArraySlice<Preload.Neighbour> { preload.items.prefix(preload.players - 1) }
 
   private static func count(of items: Int) -> String {

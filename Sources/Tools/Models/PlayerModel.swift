@@ -72,13 +72,11 @@ package struct PlayerModel: Sendable, Hashable, Codable {
     package var fileAheadMs: Double
   }
 
-  /// A format of an item.
   package enum Format: String, Choice {
     case hls, dash, file
   }
 
   package struct Start: Sendable, Hashable, Codable {
-    /// The formats that it plays.
     package var formats: [Format]
     /// The requests: those of a step are sent together, and a step begins when the one before has arrived.
     package var requests: [[Resource]]
@@ -384,7 +382,6 @@ extension PlayerModel {
     }
   }
 
-  /// The source of a value.
   package func source(of path: String) -> Source? {
     var path = path[...]
     while true {

@@ -243,7 +243,6 @@ extension MPDRules {
 }
 
 extension MPDRules {
-  /// The state of the previous periods.
   struct PeriodState {
     var isDynamic: Bool
     var count = 0

@@ -14,7 +14,6 @@ struct MultivariantPlaylistRules {
     var source: RuleSource
   }
 
-  /// The names in each group, and whether one is the default.
   private var groups: [Group: (names: Set<String>, hasDefault: Bool)] = [:]
   private var uses: [GroupUse] = []
   private var pending: Int?

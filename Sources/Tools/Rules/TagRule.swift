@@ -297,9 +297,7 @@ struct AttributeSyntax: Sendable {
     var isQuoted: Bool
   }
 
-  /// A fault of the list.
   struct Fault: Sendable {
-    /// A clause.
     var text: String
     /// True if all parsers tolerate it.
     var isTolerated = false
@@ -328,10 +326,8 @@ struct AttributeSyntax: Sendable {
     }
   }
 
-  /// The attribute of this name.
   subscript(name: String) -> Item? { items.first { $0.name == name } }
 
-  /// Returns the value of the attribute of this name.
   func value(_ name: String) -> String? { self[name]?.value }
 
   /// Returns the value of a number of seconds.

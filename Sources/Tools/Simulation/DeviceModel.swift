@@ -23,7 +23,6 @@ package import ReelPool
 /// | memory of a pool | 96 MB | 192 MB | 384 MB |
 /// | transfers at once | 4 | 6 | 8 |
 public struct DeviceModel: Sendable, Hashable {
-  /// The name, for reports.
   package var name: String
   /// The number of video decoders that may be open at once, at least 1; `nil` for no limit.
   package var decoderLimit: Int?

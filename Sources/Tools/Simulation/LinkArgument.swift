@@ -28,7 +28,6 @@ package struct LinkArgument: Sendable, Hashable {
     case folder
   }
 
-  /// The argument.
   package let text: String
   private let base: Base
   private let path: String

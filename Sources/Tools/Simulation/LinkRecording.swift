@@ -19,7 +19,6 @@ package struct LinkRecording: Sendable {
 
   /// The largest number of steps.
   package static let stepLimit = 1_000_000
-  /// The longest recording.
   package static let longestPeriod = Duration.seconds(1_000_000)
   /// The largest rate: 10,000 Gbit/s.
   package static let largestRate: Int64 = 10_000_000_000_000

@@ -238,7 +238,6 @@ package struct LinkWindow: Sendable {
 
   package init() {}
 
-  /// True in slow start.
   package var isInSlowStart: Bool { segmentCount < threshold }
 
   /// The number of segments that may be sent and acknowledged together: in slow start one, if that could hold back others.

@@ -49,7 +49,6 @@ public struct LinkSpec: Sendable, Hashable {
     self.init(rate: try BitRate(bitsPerSecond: bitsPerSecond), roundTripTime: roundTripTime)
   }
 
-  /// Creates a link with a recorded rate.
   package init(_ recording: LinkRecording, roundTripTime: Duration = Self.recordedRoundTripTime) {
     self.init(trustedRate: recording.meanBitsPerSecond, roundTripTime: roundTripTime)
     self.recording = recording

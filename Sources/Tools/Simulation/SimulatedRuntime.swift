@@ -384,7 +384,6 @@ extension SimulatedRuntime {
   }
 }
 
-/// A semaphore of a simulation.
 final class SimulatedSemaphore: BlockingSemaphore {
   private struct State {
     var count = 0

@@ -20,7 +20,6 @@ public import ReelCore
 ///   requests for the same URL fail with the same error, after that time.
 /// - The number of bytes before a failure is repeatable if the server closed the connection, but not if it reset it.
 public final class ThrottledFetcher: Fetching, ConnectionOpening {
-  /// The modelled link.
   package let link: LinkSpec
 
   private let base: any Fetching
@@ -374,7 +373,6 @@ package struct LinkServers: Sendable {
     package init() {}
   }
 
-  /// Returns the behaviour for an answer to a request.
   package var behaviour: @Sendable (FetchRequest, FetchResponse) -> Behaviour
   /// Called with the time at which a request leaves, its connection being open.
   package var onDeparture: @Sendable (FetchRequest, Duration) -> Void

@@ -6,9 +6,7 @@ package import ReelFFmpeg
 ///
 /// All measures are of a `LumaPlane`, whose longer side has at most 320 samples, from 0 for black to 1 for white.
 package struct StillMeasures: Sendable, Hashable {
-  /// The mean.
   package let mean: Double
-  /// The standard deviation.
   package let deviation: Double
   /// The distance from the 2nd to the 98th percentile.
   package let contrast: Double

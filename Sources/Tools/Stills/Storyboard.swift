@@ -254,7 +254,6 @@ final class StoryboardWork: Sendable {
   var endFault: ReelError? { state.withLock { $0.endFault } }
   var isCancelled: Bool { opening.context.scope.isCancelled }
 
-  /// Returns a limit for the reading of one still.
   func makeLimit() -> ReadingLimit {
     ReadingLimit(stillLimit, in: opening.context.scope, clock: clock)
   }

@@ -47,7 +47,6 @@ package final class StoryboardWriter {
     /// `sheet`, `vtt` or `hls`.
     package let kind: String
     package let byteCount: Int
-    /// The size of a sheet.
     package let size: PixelSize?
   }
 
@@ -215,7 +214,6 @@ enum StoryboardIndex {
     /// The start in milliseconds.
     let start: Int
     let end: Int
-    /// The index of the sheet.
     let sheet: Int
     /// The position in pixels, from the sheet's upper left corner.
     let x: Int
@@ -224,7 +222,6 @@ enum StoryboardIndex {
 
   /// Sheets with the same grid.
   struct Sheets: Sendable {
-    /// The file names.
     var names: [String] = []
     var byteCounts: [Int] = []
     let codec: String

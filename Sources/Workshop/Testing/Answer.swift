@@ -79,7 +79,6 @@ struct Answer {
 /// Plans the response to a request: finds the resource, applies the range, and adds the fault.
 struct AnswerPlanner {
   var supportsRanges: Bool
-  /// The methods that are served.
   var methods: String
   /// Finds the resource at a decoded path.
   var resource: (_ path: String) -> Resource?

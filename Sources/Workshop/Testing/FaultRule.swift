@@ -17,7 +17,6 @@ public import ReelCore
 public struct FaultRule: Sendable, Hashable {
   /// The pattern of paths, in the syntax above.
   package var pattern: String
-  /// The fault.
   package var fault: Fault
   /// The number of requests to apply the fault to; nil for all.
   package var count: Int?
@@ -47,7 +46,6 @@ public struct FaultRule: Sendable, Hashable {
     ("gzip", "compress the body (Content-Encoding: gzip)"),
   ]
 
-  /// Creates a rule.
   package init(_ pattern: String, _ fault: Fault, count: Int? = nil) {
     self.pattern = pattern
     self.fault = fault

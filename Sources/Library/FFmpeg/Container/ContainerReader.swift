@@ -228,7 +228,6 @@ package final class ContainerReader {
       }
     }
 
-    /// The bytes for the demuxer.
     var source: any ByteSource {
       switch self {
       case .mp4(let source): source

@@ -9,7 +9,6 @@ package import ReelCore
 ///
 /// Ownership: owns the muxer, its I/O context and that context's buffer. Confined to one thread at a time.
 package final class NUTMuxer {
-  /// The video stream.
   package struct Video: Sendable {
     package var format: PlanarConverter.Format
     /// The unit of the frames' times, in seconds. The stream uses this unit, or a fraction of it.

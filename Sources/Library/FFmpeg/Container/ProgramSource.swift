@@ -286,7 +286,6 @@ struct ProgramTables {
   /// The maximum number of programs, and of the packets of their association.
   private static let maximumCount = 256
 
-  /// One elementary stream.
   private struct Stream: Equatable {
     /// The same type for encrypted and clear samples, because libavformat continues across a change between the two.
     let type: UInt8

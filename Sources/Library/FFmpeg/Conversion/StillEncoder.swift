@@ -260,7 +260,6 @@ package enum StillFormat: String, Sendable, Hashable, CaseIterable {
     "heic", "heif", "jxl", "svg", "pdf", "ico", "psd", "webm", "jpe",
   ]
 
-  /// The extension of file names.
   package var fileExtension: String { self == .jpeg ? "jpg" : rawValue }
 
   /// The default quality, from 1 to 100; nil for lossless formats.

@@ -32,7 +32,6 @@ package final class VideoDecoder {
     package var gate: (any DecodingGate)?
     /// The clock that measures decoding times.
     package var clock: any MonotonicClock = SystemMonotonicClock()
-    /// Opens the decoder.
     package var decoders: any DecoderMaking = LibavDecoders()
     /// H.264: true to leave out the deblocking of frames that are decoded alone, for frames that are shown
     /// much smaller. It takes a sixth of the time, and its absence shows at the edges of blocks.

@@ -91,7 +91,6 @@ public struct PCMBuffer: Sendable {
 package struct PCMFormat: Sendable, Hashable {
   /// The number of samples per second and channel.
   package let sampleRate: Int
-  /// The number of channels.
   package let channelCount: Int
   /// FFmpeg's name for the channel layout, such as `stereo` or `5.1(side)`; nil if the channel order is unknown.
   package let channelLayout: String?

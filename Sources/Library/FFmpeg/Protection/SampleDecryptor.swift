@@ -52,11 +52,9 @@ package struct SampleKeyRequest: Sendable {
   }
 }
 
-/// The key of a sample.
 package enum SampleKey: Sendable {
   /// - Parameter vector: An IV of 16 bytes, for media that states none itself (MPEG-TS).
   case key(ContentKey, vector: [UInt8]?)
-  /// The sample is in the clear.
   case clear
 }
 

@@ -64,7 +64,6 @@ struct MPDMapper {
     var frame: SegmentTiming.Frame
   }
 
-  /// The context of one period.
   struct PeriodContext {
     var index: Int
     var path: String

@@ -284,7 +284,6 @@ extension MultivariantPlaylist.Rendition {
 struct VariantLadder: Sendable {
   /// Rungs with video, and those of unknown kind.
   private(set) var main: [Rung] = []
-  /// Rungs with only audio.
   private(set) var audioOnly: [Rung] = []
   /// The renditions of audio, by their group.
   private let audio: [String: [MultivariantPlaylist.Rendition]]

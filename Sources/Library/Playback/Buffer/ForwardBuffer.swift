@@ -24,7 +24,6 @@ struct ForwardBuffer: ~Copyable, Sendable {
     var byteCount = 64 << 20
   }
 
-  /// The fill level.
   struct Level: Sendable, Hashable {
     /// Media ahead of the frame on show.
     var ahead: MediaTime = .zero
@@ -403,7 +402,6 @@ struct PacketQueue: Sendable {
     recordEnd(of: packet)
   }
 
-  /// The next packet for the decoder.
   var next: MediaPacket? { cursor < packets.count ? packets[cursor] : nil }
 
   mutating func takeNext() -> MediaPacket? {
@@ -486,7 +484,6 @@ struct PacketQueue: Sendable {
     for packet in packets { recordEnd(of: packet) }
   }
 
-  /// Removes all packets.
   mutating func removeAll() {
     var new = PacketQueue()
     new.released = released

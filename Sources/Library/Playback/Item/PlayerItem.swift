@@ -339,7 +339,6 @@ package struct ItemRung: Sendable, Hashable {
   /// The size of frames as stored; nil if not stated.
   package var size: PixelSize?
 
-  /// Creates a rung.
   package init(id: String, bitRate: Int, size: PixelSize? = nil) {
     self.id = id
     self.bitRate = bitRate
@@ -406,7 +405,6 @@ public struct ItemRetryPolicy: Sendable, Hashable {
   package let attempts: Int
   /// The delay after the first failure.
   package let baseDelay: Duration
-  /// The longest delay.
   package let maximumDelay: Duration
   /// The number of attempts that are left.
   package private(set) var remaining: Int

@@ -213,7 +213,6 @@ package final class ObservedSource<Value: Sendable & Equatable>: Sendable {
   /// What observers get.
   package var property: ObservedProperty<Value> { ObservedProperty(self) }
 
-  /// The current value.
   package var value: Value { state.withLock { $0.value } }
 
   /// A stream of the current value and every change. It ends with `finish()`, or when the source is released.

@@ -30,7 +30,6 @@ final class ItemReader: @unchecked Sendable {
     case begin(ReadingJob, OpenSource)
     /// Reads the next packet.
     case read(dropsAudio: Bool)
-    /// Begins the next iteration.
     case beginIteration(LoopIteration)
     /// Looks for newer segments, so that the player can jump to a time.
     case look(LiveSegments, for: MediaTime)

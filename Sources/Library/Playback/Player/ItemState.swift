@@ -160,7 +160,6 @@ struct ItemState: ~Copyable {
   var hasSeparateAudio: Bool?
   var hasVideoPacket = false
   var iterations = LoopIterations(loops: false)
-  /// The jobs of the readers.
   var readingJobs: [TrackKind: ReadingJob] = [:]
   var streams = ReaderStreams()
   var tracks = KnownTracks()
@@ -428,7 +427,6 @@ final class DecodingJob: Sendable {
 final class ReadingJob: Sendable {
   /// Where it begins, on the player's timeline; nil for where playback of the item begins by default.
   let start: MediaTime?
-  /// The iteration to begin in.
   let loop: LoopIteration
   /// True if the iteration has been read already: only the next one can follow.
   let beginsAtEnd: Bool

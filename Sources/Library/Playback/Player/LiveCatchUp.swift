@@ -16,7 +16,6 @@
 ///
 /// If the user has gone back in the window, the caller passes that latency as the target.
 package struct LiveCatchUp: Sendable, Hashable {
-  /// The action to take.
   package enum Action: Sendable, Hashable {
     /// The user's rate.
     case normal

@@ -3,7 +3,6 @@
 ///
 /// A pure value that reads no clock: each event comes with its time.
 package struct PlaybackTimes: Sendable, Hashable {
-  /// A phase of playback.
   package enum Phase: String, Sendable, Hashable, CaseIterable {
     /// From the beginning of loading until the first frame is shown, or until now if none was.
     case startup
@@ -38,14 +37,12 @@ package struct PlaybackTimes: Sendable, Hashable {
   enum Event: Sendable, Equatable {
     /// The first frame of the item was shown.
     case firstFrame
-    /// A frame was shown.
     case frame
     /// The last frame stayed on show because of missing media until now.
     case freeze(since: Duration)
     case status(TimeControlStatus)
   }
 
-  /// The current phase.
   package private(set) var phase = Phase.startup
   /// The time from the beginning of loading to the second frame, which is the first one shown while playing
   /// that follows another. Nil before it.
@@ -65,7 +62,6 @@ package struct PlaybackTimes: Sendable, Hashable {
     since = start
   }
 
-  /// The total duration of a phase.
   package subscript(phase: Phase) -> Duration { finished[phase.index] }
 
   /// The sum of all phases: the time since the beginning of loading.

@@ -250,10 +250,8 @@ public final class Player: Sendable {
   /// Returns the frame on show, or nil if there is none. No pixels are copied, and the call does not wait.
   public func currentFrame() -> VideoFrame? { core.currentFrame() }
 
-  /// Whether a frame is on show.
   package var hasFrame: Bool { core.state.read { $0.item.onShow.frame != nil } }
 
-  /// Whether a frame of this item is on show.
   package func hasFrame(of item: PlayerItem) -> Bool { currentFrame(of: item) != nil }
 
   /// Returns the frame on show, or nil if there is none, or the player has another item.
@@ -339,7 +337,6 @@ public struct PlayerStatistics: Sendable, Hashable {
   package var inFlightByteCount = 0
   /// The memory of the manifest, in bytes. 0 for a player outside a pool, where it is not measured.
   package var manifestByteCount = 0
-  /// The bytes of the frame on show.
   package var onShowByteCount = 0
   /// Whether an output for frames is attached.
   package var hasOutput = false
@@ -351,7 +348,6 @@ public struct PlayerStatistics: Sendable, Hashable {
   package var bufferHighWaterByteCount = 0
   /// The media that is loaded ahead of the frame on show.
   public var bufferedDuration: Duration = .zero
-  /// Whether the item is loaded to its end.
   package var isLoadedToEnd = false
   /// The throughput that adaptation assumes, in bits per second. Nil if it has none, or the bit rate is not adapted.
   public var estimatedBandwidth: Double?

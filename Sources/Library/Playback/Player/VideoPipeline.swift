@@ -19,7 +19,6 @@ final class VideoPipeline {
     var claim: (any DecoderClaim)?
     /// The clock that measures decoding.
     var clock: any MonotonicClock = SystemMonotonicClock()
-    /// Opens the decoders.
     var decoders: any DecoderMaking = LibavDecoders()
     /// The number of frame threads after the first frame.
     var threads = 1

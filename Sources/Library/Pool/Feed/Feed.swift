@@ -51,7 +51,6 @@ public struct Feed: Sendable, Hashable, Identifiable {
     return item
   }
 
-  /// Returns the identity of the next item of a source.
   func nextID(of source: MediaSource) -> FeedItem.ID {
     FeedItem.ID(feed: name, source: source.name, occurrence: occurrences[source.name, default: 0] + 1)
   }

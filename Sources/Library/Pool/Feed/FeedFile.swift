@@ -275,7 +275,6 @@ package struct FeedLimits: Sendable, Hashable {
   /// The bytes of one URL or path. Defaults to 65,536.
   package var referenceByteCount: Int
 
-  /// Creates limits.
   package init(byteCount: Int = 16 << 20, itemCount: Int = 100_000, referenceByteCount: Int = 65_536) {
     self.byteCount = byteCount
     self.itemCount = itemCount

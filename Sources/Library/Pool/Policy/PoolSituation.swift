@@ -6,7 +6,6 @@ package import ReelPlayback
 package struct PoolSituation: Sendable, Hashable {
   /// An item of the feed, and how far it is loaded.
   package struct Item: Sendable, Hashable {
-    /// The index in the feed.
     package var index: Int
     /// The distance from the current item, in items: negative for items before it, 0 for the current one.
     package var distance: Int
@@ -53,7 +52,6 @@ package struct PoolSituation: Sendable, Hashable {
   ///
   /// It is the direction of the last swipe, or at an end of the feed the only possible one.
   package var direction: Int
-  /// The index of the current item.
   package var currentIndex: Int
   /// The number of items in the feed.
   package var itemCount: Int
@@ -131,7 +129,6 @@ extension PoolSituation.Item {
 package struct PoolWindow: Sendable, Hashable {
   /// An item with a slot.
   package struct Entry: Sendable, Hashable {
-    /// The index in the feed.
     package let index: Int
     /// The distance from the current item; negative for items before it.
     package let distance: Int
@@ -204,7 +201,6 @@ package struct ViewingHistory: Sendable, Hashable {
     /// True for a swipe towards higher indices.
     package var isForward: Bool
 
-    /// A swipe.
     package init(watchedDuration: Duration, isForward: Bool) {
       self.watchedDuration = watchedDuration
       self.isForward = isForward

@@ -53,14 +53,12 @@ package protocol PreloadPlanning: PreloadPolicy {
 /// (``PoolSituation/Item/stage``). An item that the plan does not contain, or that is left out, loses its
 /// slot and all loaded media.
 package struct PreloadPlan: Sendable, Hashable {
-  /// A neighbour to load.
   package struct Neighbour: Sendable, Hashable {
     /// The distance from the current item, in items: negative for items before it.
     package var distance: Int
     /// How far to load the item.
     package var target: PreloadTarget
 
-    /// A neighbour and its target.
     package init(distance: Int, target: PreloadTarget) {
       self.distance = distance
       self.target = target

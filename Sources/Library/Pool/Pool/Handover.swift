@@ -64,7 +64,6 @@ public struct Handover: Sendable {
 }
 
 extension ReelError {
-  /// The error of a pool that was closed.
   package static let closed = ReelError(.closed, "the pool is closed")
 
   /// The error of a swipe whose item had no frame when another item was shown.

@@ -182,7 +182,6 @@ public final class PlayerPool: PlayerPooling {
   /// preloaded.
   public var currentPlayer: Player? { core.state.withLock { $0.target }?.player.player }
 
-  /// The readiness of each slot at this moment.
   package var slotReadiness: [SlotReadiness] { core.slotReadiness }
 
   /// The memory that each player currently holds, by kind, and its total.
@@ -425,7 +424,6 @@ public struct FeedSnapshot: Sendable, Hashable {
     throw ReelError(.usage, "the feed \(feed) has this item no longer", at: id.description)
   }
 
-  /// The error of an index outside the snapshot.
   package func outside(_ index: Int) -> ReelError {
     ReelError(
       .usage,

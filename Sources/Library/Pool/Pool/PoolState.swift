@@ -120,7 +120,6 @@ extension PoolState {
   struct Plan {
     struct Entry {
       let item: FeedItem
-      /// The number of its slot.
       let slot: Int
       var order: Order
     }
@@ -159,10 +158,8 @@ extension PoolState {
 extension PoolState {
   var currentItem: FeedItem? { index.map { snapshot.items[$0] } }
 
-  /// The slot of the current item.
   var currentSlot: Slot? { currentItem.flatMap { slot(of: $0.id) } }
 
-  /// The player and the id of the current item.
   var target: OutputSurface.Target? { currentSlot.flatMap { slot in slot.id.map { (slot.player, $0) } } }
 
   func slot(of id: FeedItem.ID) -> Slot? { slots.first { $0.id == id } }

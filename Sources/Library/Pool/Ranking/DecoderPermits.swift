@@ -34,9 +34,7 @@ package final class DecoderPermits: Sendable {
 
   fileprivate struct State: Sendable {
     let limit: Int
-    /// The players by number.
     var players: [Player] = []
-    /// The claims by number.
     var claims: [Claim] = []
     var nextNumber = 0
     var highWaterCount = 0

@@ -67,7 +67,6 @@ package struct ThroughputMeter: Sendable, Hashable {
   private var since = Duration.zero
   private var pendingByteCount: Int64 = 0
   private var pendingSeconds = 0.0
-  /// The weight of the samples.
   private var weight = 0.0
   private var sum = 0.0
   private var squareSum = 0.0

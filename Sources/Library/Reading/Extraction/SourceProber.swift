@@ -210,7 +210,6 @@ public struct SourceDescription: Sendable {
     package var rotation: Int
     /// Whether the frame is mirrored, before the rotation.
     package var isMirrored: Bool
-    /// Whether the frame is interlaced.
     package var isInterlaced: Bool
     /// Whether a reference was missing or parts were concealed.
     package var isDamaged: Bool

@@ -15,7 +15,6 @@ package final class TrackDecoder {
     package var gate: (any DecodingGate)?
     /// The clock that measures decoding.
     package var clock: any MonotonicClock = SystemMonotonicClock()
-    /// Opens the decoders.
     package var decoders: any DecoderMaking = LibavDecoders()
     /// The size that frames are shown at, if `VideoDecoder.Options.skipsDeblocking` may be set for it.
     package var shownSize: SizeLimit?

@@ -36,7 +36,6 @@ public struct VideoFrame: Sendable {
   /// The most that the frame is shown, because its period ends; nil for no limit.
   package var displayLimit: MediaTime?
 
-  /// Creates a frame with its time, in the stream that it belongs to.
   package init(_ decoded: Frame, time: MediaTime, stream: StreamInfo, frameRate: Rational?) {
     self.decoded = decoded
     self.time = time

@@ -39,7 +39,6 @@ package final class FileByteSource: ByteSource {
     }
   }
 
-  /// Opens standard input.
   package static func standardInput(isCancelled: @escaping @Sendable () -> Bool) -> FileByteSource {
     FileByteSource(descriptor: .standardInput, ownsDescriptor: false, isCancelled: isCancelled)
   }

@@ -137,7 +137,6 @@ package struct SegmentFetcher: Sendable {
     return response.resourceByteCount
   }
 
-  /// Returns the keys for the samples of a segment.
   package func sampleKeys(
     of segment: SegmentReference, protection: ContentProtection?
   ) -> any SampleKeys {

@@ -138,7 +138,6 @@ struct FragmentSanitizer {
   private var tail: Tail?
   /// True if a part that can be demuxed has been passed on.
   private var hasFragment = false
-  /// The number of bytes that have been passed on.
   private var passedByteCount: Int64 = 0
   /// The offset in the segment of the end of its first sample, if that is a key frame, the fragment has no
   /// other track, and the fragment states it before the sample; nil if not, or not yet.

@@ -116,7 +116,6 @@ package struct ReaderStatus: Sendable {
 
 /// The time that a reader spent waiting.
 package struct ReaderWaits: Sendable {
-  /// The wait for media.
   package var media = Duration.zero
   /// The wait for playlists and indexes.
   package var manifests = Duration.zero
@@ -209,7 +208,6 @@ package typealias ReadingLog = @Sendable (ReadingReport) -> Void
 package enum ReadingReport: Sendable {
   /// The next segments belong to this rung.
   case rung(Rung)
-  /// The transfer of a segment has ended.
   case transfer(SegmentTransfer, rung: String)
   /// More requests were sent for a media file, and more bytes of it have arrived.
   case file(requestCount: Int, byteCount: Int64)

@@ -6,7 +6,6 @@ import ReelLab
 import ReelManifest
 
 extension CheckedSource {
-  /// The ladder as a table.
   var ladderTable: Table {
     let hasStatements = ladder.contains { !$0.says.isEmpty }
     func cell(_ answer: CheckLadderRow.Answer, mark: String = "") -> Table.Cell {

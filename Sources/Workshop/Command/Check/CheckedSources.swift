@@ -67,7 +67,6 @@ struct CheckedSources: Sendable {
   private var hostsByName: [String: Host] = [:]
   private var causesByName: [CauseKey: Cause] = [:]
 
-  /// Adds a checked source.
   mutating func add(_ source: CheckedSource) {
     sourceCount += 1
     if source.silence != nil {

@@ -376,11 +376,9 @@ struct FeedCommand: AsyncParsableCommand {
     var firstRung: FirstRung { self == .low ? .low : .auto }
   }
 
-  /// A pool for a walk.
   struct Pool {
     let size: Int
     let policy: any PreloadPolicy
-    /// The name for reports.
     let name: String
 
     init(size: Int, policy: any PreloadPolicy, name: String? = nil) {

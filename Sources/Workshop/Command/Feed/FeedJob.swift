@@ -316,7 +316,6 @@ struct FeedJob: Sendable {
     }
   }
 
-  /// The visits of several walks.
   private func visitLines(_ reports: [WalkReport]) -> [String] {
     let pools = reports.compactMap { report in report.visits.map { (name: report.label, visits: $0) } }
     return pools.isEmpty ? [] : [""] + VisitTable(pools: pools).table().lines

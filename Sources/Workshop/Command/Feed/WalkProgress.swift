@@ -38,7 +38,6 @@ final class WalkProgress: Sendable {
     }
   }
 
-  /// Records an event of the walk with an index.
   func record(_ event: WalkEvent, of place: Int) {
     state.withLock { state in
       guard state.times.indices.contains(place) else { return }

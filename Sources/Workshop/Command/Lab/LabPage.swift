@@ -1,7 +1,6 @@
 import ReelCore
 import ReelLab
 
-/// The results of a lab as a page.
 struct LabPage {
   let summary: LabSummary
   let results: [LabResult]

@@ -12,7 +12,6 @@ final class BatchProgress: Sendable {
     var skippedFailed = 0
     /// The number of entries that repeat an earlier one of the list.
     var repeated = 0
-    /// Failures by cause.
     var causes: [String: Cause] = [:]
 
     var failed: Int { failedPermanently + failedTemporarily }

@@ -142,7 +142,6 @@ struct ListOptions: ParsableArguments {
     }
   }
 
-  /// Returns the path of the results file.
   func resultsPath(output: String) -> String {
     if let results { return results }
     let shard = try? shardSpec()

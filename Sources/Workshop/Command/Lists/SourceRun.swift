@@ -117,7 +117,6 @@ enum SourceRun {
     let folder: String
     /// The name of its files without number and extension. No other source of the run has the same in this folder.
     let stem: String
-    /// Whether lines of text are printed.
     let printsText: Bool
     /// The time limit of `--timeout` in seconds.
     let timeout: Double

@@ -85,7 +85,6 @@ final class PlayJob: Sendable {
     /// The item is ready to play.
     case ready
     case event(PlayerEvent)
-    /// All streams are known.
     case tracksKnown
     /// The duration has been played.
     case reachedLimit(Figures)

@@ -221,7 +221,6 @@ struct PlayRecordSummary: SourceRecord {
   var failures: Int
   /// The first and the last failures: at most 200.
   var failureList: [ErrorLogEntry]
-  /// The latest failure.
   var lastFailure: ErrorRecord?
   /// The first media, of video or audio, that was missed, damaged or skipped: `--strict` fails with it.
   var loss: ErrorRecord?

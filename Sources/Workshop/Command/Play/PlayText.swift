@@ -44,7 +44,6 @@ enum PlayText {
     return parts.joined(separator: "  ")
   }
 
-  /// Returns the lines of the summary.
   static func summary(_ record: PlayRecordSummary) -> String {
     var lines = ["\(record.source.printable): \(ending(record))"]
     func add(_ name: String, _ text: String) {

@@ -3,10 +3,8 @@ import ReelLab
 internal import ReelPlayback
 internal import ReelSources
 
-/// A figure of the playback of a source.
 typealias PlaybackFigure = Figure<PlayRecordSummary>
 
-/// An assertion on the playback of a source.
 typealias PlaybackAssertion = FigureAssertion<PlayRecordSummary>
 
 /// The figures of the playback of a source. A figure is declared here, and what shows figures takes it from `all`.

@@ -126,7 +126,6 @@ struct ProbeRecord: SourceRecord {
 }
 
 extension Presentation {
-  /// A rung with its track group and the index of its period.
   typealias FoundRung = (period: Int, group: TrackGroup, rung: Rung)
 
   /// The rungs of one kind of media, in all periods.
@@ -155,7 +154,6 @@ extension SourceDescription {
 }
 
 extension Period {
-  /// The kinds of media in the period.
   var mediaKinds: [String] { Set(trackGroups.map(\.kind.rawValue)).sorted() }
 }
 

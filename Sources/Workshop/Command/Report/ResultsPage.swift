@@ -6,7 +6,6 @@ import ReelLab
 /// The results of runs over lists as a page.
 struct ResultsPage {
   let report: ResultsReport
-  /// The results files.
   let files: [String]
 
   /// The maximum number of streams in a section, of hosts in the table, and of bytes of all stills.

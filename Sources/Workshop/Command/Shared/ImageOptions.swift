@@ -25,7 +25,6 @@ struct FileOptions: ParsableArguments {
   var place: String { output ?? "." }
 }
 
-/// The size of frames as a whole.
 struct FrameSizeOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(

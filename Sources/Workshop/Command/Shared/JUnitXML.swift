@@ -6,7 +6,6 @@ import ReelLab
 /// JUnit has no schema of its own; this text is valid by that of Jenkins' xUnit plugin, `junit-10.xsd`. The
 /// schema of Ant also requires a time stamp and a host, which would differ from run to run.
 struct JUnitXML {
-  /// A test case.
   struct Case {
     let name: String
     /// The reason why it fails; nil if it passes.
@@ -29,7 +28,6 @@ struct JUnitXML {
   struct Suite {
     let name: String
     let cases: [Case]
-    /// The duration of the run.
     let duration: Duration
     /// Lines that belong to the suite as a whole, and explain its failures.
     var errorOutput: [String] = []

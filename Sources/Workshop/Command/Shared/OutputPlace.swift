@@ -44,7 +44,6 @@ struct OutputPlace: Sendable {
   }
 }
 
-/// Folders for output files.
 enum OutputFolder {
   /// Returns the path of a file. That of one in the current folder is its name.
   static func path(_ name: String, in folder: String) -> String {

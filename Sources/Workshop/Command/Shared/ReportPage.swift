@@ -59,7 +59,6 @@ struct ReportPage {
   /// Returns a paragraph; nothing for an empty text.
   static func paragraph(_ text: String) -> String { text.isEmpty ? "" : "<p>\(Markup.escape(text))</p>" }
 
-  /// Returns named figures.
   static func tiles(_ figures: [(name: String, value: String)]) -> String {
     "<dl class=\"tiles\">"
       + figures.map { name, value in

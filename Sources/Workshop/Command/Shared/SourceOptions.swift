@@ -293,7 +293,6 @@ enum OptionFiles {
   }
 }
 
-/// The values of options.
 enum OptionValue {
   /// Returns the parts of a list between commas. A time belongs to the policy before it, as in `none,ahead:2,1s`.
   static func list(_ text: String) -> [String] {

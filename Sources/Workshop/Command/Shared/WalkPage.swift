@@ -4,9 +4,7 @@ import ReelPool
 import ReelLab
 internal import ReelPlayback
 
-/// The report of one walk as a page.
 struct WalkPage {
-  /// An item on a page.
   struct Item: Sendable {
     let title: String
     /// The first frame as a PNG; nil if there is none.

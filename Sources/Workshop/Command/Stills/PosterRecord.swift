@@ -95,7 +95,6 @@ struct PosterRecord: SourceRecord {
   }
 }
 
-/// The text form of a poster.
 enum PosterText {
   /// `best of 7, 2 rejected: black 1, faded 1`.
   static func why(_ poster: Poster, _ choice: Poster.Choice) -> String {

@@ -139,7 +139,6 @@ struct StoryboardRecord: SourceRecord {
   }
 }
 
-/// The text form of a storyboard.
 enum StoryboardText {
   /// `out/clip.vtt	60 stills of 320x180, every 10 s	4 files	read 9.4 MB: key frames 9.1 MB, index 0.2 MB	0.9 s`.
   static func line(_ record: StoryboardRecord) -> String? {

@@ -26,7 +26,6 @@ package struct ModelledPreload: PreloadPolicy {
 
   package var description: String { variant.map { "\(preload), \($0)" } ?? preload }
 
-  /// The players that it needs.
   package var playerCount: Int { (try? model.using(players: nil, preload: preload))?.preload.players ?? 1 }
 
   /// Returns the model with this policy.

@@ -139,7 +139,6 @@ package struct CMCD: Codable, Sendable, Hashable {
   }
 }
 
-/// The names in a query.
 package enum QueryNames {
   /// Returns the names, without values; what has no name is left out.
   package static func all(in query: Substring) -> [String] {

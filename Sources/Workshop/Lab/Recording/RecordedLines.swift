@@ -52,18 +52,15 @@ package struct RecordedRun: Codable, Sendable, Hashable {
   }
 }
 
-/// A request and its answer.
 package struct RecordedRequest: Codable, Sendable, Hashable {
   package var kind = "request"
   package var receivedMs: Double
   package var firstByteMs: Double?
   /// Nil if the answer was not sent completely.
   package var lastByteMs: Double?
-  /// Bytes of the body.
   package var bytes: Int64
   package var method: String
   package var path: String
-  /// The names in its query.
   package var query: [String]?
   package var range: String?
   package var status: Int?
@@ -112,7 +109,6 @@ package struct PlayerReport: Codable, Sendable, Hashable {
 
   /// The number of the swipe; 0 is the first item of a playback.
   package var number: Int?
-  /// The name of the item.
   package var item: String?
   /// The end of the drag.
   package var swipeMs: Double?

@@ -25,7 +25,6 @@ package struct RecordedWalk: Sendable, Hashable {
     fileprivate let left: Duration?
   }
 
-  /// The name of the playback.
   package let playback: String
   /// The player, such as `hls.js 1.5.0`, and the program or device that it ran in, as it reported them.
   package let player: String?

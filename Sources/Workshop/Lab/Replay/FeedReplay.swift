@@ -12,7 +12,6 @@ package struct Walk: Sendable {
   /// The feed, with as many items as the plan was made for.
   package let feed: Feed
   package let plan: WalkPlan
-  /// The settings for the report.
   package var settings: WalkSettings
   /// Distinguishes the report from others.
   package let label: String

@@ -33,7 +33,6 @@ package final class WalkTrace: Sendable {
     }
   }
 
-  /// Returns a trace with one more consumer.
   func appending(_ consumer: @escaping Consumer) -> WalkTrace { WalkTrace(consumers: consumers + [consumer]) }
 
   func begin(at now: Duration) { began.withLock { $0 = now } }

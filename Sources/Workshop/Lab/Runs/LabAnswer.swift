@@ -25,7 +25,6 @@ package struct LabScene: Sendable {
 }
 
 extension LabScene {
-  /// The scene of a lab.
   package init(_ inputs: LabInputs) {
     let configuration = inputs.configuration
     let models = Set(inputs.links.map(\.spec.modelledWords)).sorted()

@@ -174,7 +174,6 @@ package struct LabConfiguration: Sendable {
     return try ModelledPreload(parsing: text, of: player)
   }
 
-  /// The policies of a modelled player.
   package var modelledPolicies: [ModelledPreload] { policies.compactMap { $0 as? ModelledPreload } }
 
   /// Walks for advice (``Advice``): with policies that a choice can be made of, and several seeds. What the lab states stays.

@@ -1,6 +1,5 @@
 import ReelSimulation
 
-/// A pool of a lab.
 package struct LabPool: Sendable, Hashable {
   package var slotCount: Int
   package var policy: String
@@ -119,13 +118,11 @@ package struct LabGroup: Sendable {
 
 /// How the figures of one pool differ from those of another, over the pairs of walks that differ only in the pool.
 package struct LabDifference: Sendable, Hashable {
-  /// The difference of one figure.
   package struct Figure: Sendable, Hashable {
     /// The number of pairs whose walks both have the figure.
     package let pairCount: Int
     /// The number of pairs left out because a walk lacks the figure.
     package let leftOutCount: Int
-    /// The mean of the differences.
     package let mean: Double
     /// The 95 % interval of the mean; `nil` with fewer than two pairs.
     package let interval: PairedBootstrap.Interval?
@@ -138,7 +135,6 @@ package struct LabDifference: Sendable, Hashable {
   package let pool: LabPool
   /// …minus those of this one.
   package let baseline: LabPool
-  /// The number of pairs.
   package let pairCount: Int
   /// By name, the figures that at least one pair has.
   package let figures: [String: Figure]
@@ -196,7 +192,6 @@ package struct LabDifference: Sendable, Hashable {
 /// Source: B. Efron and R. J. Tibshirani, "An Introduction to the Bootstrap", Chapman & Hall 1993, chapter 13 (the
 /// percentile interval, with the ranks of section 12.5).
 package enum PairedBootstrap {
-  /// The interval of a mean.
   package struct Interval: Sendable, Hashable {
     package let lower: Double
     package let upper: Double

@@ -25,7 +25,6 @@ package struct LabResult: Sendable, Hashable, Codable {
     self.error = error
   }
 
-  /// The figures of a walk.
   package init(run: LabRun, report: WalkReport) {
     let totals = report.totals
     let figures = WalkFigures.all(in: .lab).compactMap { figure in

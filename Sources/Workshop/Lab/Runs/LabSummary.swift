@@ -30,7 +30,6 @@ package struct LabSummary: Sendable {
   /// For each pool the visits of its walks; empty for walks with one visit and no simulated cache.
   package let visits: [PoolVisits]
 
-  /// The visits of the walks of a pool.
   package struct PoolVisits: Sendable, Hashable {
     package let pool: LabPool
     package let walks: [ReturnVisits]

@@ -241,7 +241,6 @@ extension TimelineRecorder.State {
   /// Returns the index of the open stay of an item.
   fileprivate func stay(of item: FeedItem.ID?) -> Int? { item.flatMap { slots[$0] }.flatMap { stays[$0] } }
 
-  /// Records that the item in a slot leaves it.
   fileprivate mutating func leave(_ slot: Int?, _ item: FeedItem.ID?, at time: Duration) {
     if let item { slots[item] = nil }
     guard let slot, let stay = stays.removeValue(forKey: slot) else { return }

@@ -84,7 +84,6 @@ package struct DwellTrace: Sendable, Hashable {
     case onward
     /// This many items on, or back if negative; not 0.
     case by(Int)
-    /// To this index.
     case to(Int)
   }
 

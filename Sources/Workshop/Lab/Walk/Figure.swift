@@ -244,7 +244,6 @@ extension FigureAssertion: CustomStringConvertible {
 
 /// The result of evaluating an assertion.
 package struct AssertionOutcome: Sendable, Hashable {
-  /// The text of the assertion.
   package let assertion: String
   /// True if the run meets the assertion.
   package let isMet: Bool
@@ -302,7 +301,6 @@ package enum WalkValue: Sendable, Hashable {
     }
   }
 
-  /// A duration.
   case time(Duration)
   /// A number of bytes.
   case size(Int64)
@@ -322,7 +320,6 @@ package enum WalkValue: Sendable, Hashable {
     }
   }
 
-  /// The kind of the figure.
   package var kind: Kind {
     switch self {
     case .time: .time

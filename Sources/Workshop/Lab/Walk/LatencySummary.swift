@@ -15,7 +15,6 @@ package struct LatencySummary: Sendable, Hashable {
   package let p99: Duration
   /// The largest value.
   package let max: Duration
-  /// The mean.
   package let mean: Duration
   /// The number of values over 100 ms.
   package let over100msCount: Int

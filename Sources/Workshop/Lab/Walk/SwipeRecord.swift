@@ -33,9 +33,7 @@ package struct SwipeRecord: Sendable, Hashable {
   package var cause: String?
   /// The number of stalls while the item was watched.
   package var stallCount = 0
-  /// The total duration of the stalls.
   package var stallDuration: Duration = .zero
-  /// The duration of the longest stall.
   package var longestStall: Duration = .zero
   /// The parts of the wait for the first frame, from the settle on: for each part, its name and its duration.
   /// To the microsecond they add up to ``timeToFirstFrame``, or to ``watched`` if there was no frame. Empty

@@ -1,6 +1,5 @@
 internal import ReelPlayback
 
-/// A named figure of a walk.
 package typealias WalkFigure = Figure<WalkTotals>
 
 /// The figures of walks. A figure is declared here, and what shows figures takes it from ``all``.
@@ -25,7 +24,6 @@ package enum WalkFigures {
     ) { $0.secondFrame }
     + waits + hits + costs
 
-  /// The figures that a place shows.
   package static func all(in place: FigurePlace) -> [WalkFigure] { all.filter { $0.places.contains(place) } }
 
   /// The figure with this name.

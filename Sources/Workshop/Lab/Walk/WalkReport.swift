@@ -7,7 +7,6 @@ package import ReelSimulation
 ///
 /// In JSON, keys are in snake_case; times end with `_ms` and are precise to the microsecond; sizes end with `_bytes`.
 package struct WalkReport: Sendable, Hashable {
-  /// An item that failed.
   package struct FailedItem: Sendable, Hashable, Codable {
     /// The item's index in the feed.
     package var index: Int
@@ -38,7 +37,6 @@ package struct WalkReport: Sendable, Hashable {
 
   /// A label that distinguishes the report from others that it is compared with.
   package var label: String
-  /// The settings of the walk.
   package var settings: WalkSettings
   /// The records of all swipes in order; the first one is the start of the walk.
   package var swipes: [SwipeRecord] = []
@@ -125,7 +123,6 @@ package struct WalkSettings: Sendable, Hashable {
   package var dwell: String
   /// The shares of swipes back and bursts; `nil` if a trace determines the swipes, and in reports that do not state them.
   package var shares: SwipeShares?
-  /// The seed of the plan.
   package var seed: UInt64
   /// True if the walk ran in a simulation. Damage and resident memory are then not measured.
   package var isVirtual: Bool
@@ -175,6 +172,5 @@ extension WalkSettings: Encodable {
 }
 
 extension PreloadStage {
-  /// The name in reports.
   package var reportName: String { text.replacing(" ", with: "_") }
 }
