@@ -48,16 +48,16 @@ struct CacheCommand: AsyncParsableCommand {
     try await ExitStatus.run {
       let place = URL(fileURLWithPath: folder, isDirectory: true)
       var contents = try MediaCache.contents(of: place)
-      var removed: Counts?
+      var removed: CacheContents?
       if clear || older != nil {
-        let before = Counts(contents)
+        let before = contents
         if let older {
           _ = try MediaCache.remove(in: place, unusedFor: .seconds(older))
         } else {
           try MediaCache.removeAll(in: place)
         }
         contents = try MediaCache.contents(of: place)
-        removed = before.beyond(Counts(contents))
+        removed = before.beyond(contents)
       }
       if print.json {
         try Console.print(JSONLine.string(fields(contents, removed), of: "cache"))
@@ -70,33 +70,8 @@ struct CacheCommand: AsyncParsableCommand {
 
   // MARK: - Private
 
-  private struct Counts {
-    var entries: Int
-    var pieces: Int
-    var bytes: Int64
-
-    init(_ contents: CacheContents) {
-      (entries, pieces, bytes) = (contents.entryCount, contents.pieceCount, contents.byteCount)
-    }
-
-    var text: String {
-      "\(entries.counted("entry", "entries")), \(pieces.counted("piece")), \(ByteSize(byteCount: Int(bytes)))"
-    }
-
-    var fields: JSONFields { ["entries": entries, "pieces": pieces, "bytes": bytes] }
-
-    /// What is more than in `other`. Other processes may have added to that meanwhile.
-    func beyond(_ other: Counts) -> Counts {
-      var counts = self
-      counts.entries = max(0, entries - other.entries)
-      counts.pieces = max(0, pieces - other.pieces)
-      counts.bytes = max(0, bytes - other.bytes)
-      return counts
-    }
-  }
-
-  private static func lines(_ contents: CacheContents, _ removed: Counts?) -> [String] {
-    var lines = ["contents  \(Counts(contents).text)"]
+  private static func lines(_ contents: CacheContents, _ removed: CacheContents?) -> [String] {
+    var lines = ["contents  \(contents.text)"]
     if let limit = contents.byteLimit { lines.append("limit     \(ByteSize(byteCount: Int(limit)))") }
     if let oldest = contents.oldestUse, let newest = contents.newestUse {
       lines.append("last use  from \(text(of: oldest)) to \(text(of: newest))")
@@ -105,15 +80,33 @@ struct CacheCommand: AsyncParsableCommand {
     return lines
   }
 
-  private func fields(_ contents: CacheContents, _ removed: Counts?) -> JSONFields {
-    let counts = Counts(contents)
-    return [
-      "folder": folder, "entries": counts.entries, "pieces": counts.pieces, "bytes": counts.bytes,
-      "limit_bytes": contents.byteLimit, "oldest_use": contents.oldestUse.map(Self.text),
-      "newest_use": contents.newestUse.map(Self.text), "removed": removed?.fields,
+  private func fields(_ contents: CacheContents, _ removed: CacheContents?) -> JSONFields {
+    [
+      "folder": folder, "entries": contents.entryCount, "pieces": contents.pieceCount,
+      "bytes": contents.byteCount, "limit_bytes": contents.byteLimit,
+      "oldest_use": contents.oldestUse.map(Self.text), "newest_use": contents.newestUse.map(Self.text),
+      "removed": removed.map { removed -> JSONFields in
+        ["entries": removed.entryCount, "pieces": removed.pieceCount, "bytes": removed.byteCount]
+      },
     ]
   }
 
   /// In UTC, to the second.
   private static func text(of time: Date) -> String { time.ISO8601Format() }
+}
+
+extension CacheContents {
+  fileprivate var text: String {
+    "\(entryCount.counted("entry", "entries")), \(pieceCount.counted("piece")), "
+      + "\(ByteSize(byteCount: Int(byteCount)))"
+  }
+
+  /// What is more than in `other`. Other processes may have added to that meanwhile.
+  fileprivate func beyond(_ other: CacheContents) -> CacheContents {
+    var contents = self
+    contents.entryCount = max(0, entryCount - other.entryCount)
+    contents.pieceCount = max(0, pieceCount - other.pieceCount)
+    contents.byteCount = max(0, byteCount - other.byteCount)
+    return contents
+  }
 }

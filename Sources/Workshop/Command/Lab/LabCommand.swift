@@ -447,24 +447,14 @@ struct LabJob {
     let configuration: LabConfiguration
     let advice: Advice?
 
-    private enum CodingKeys: String, CodingKey {
-      case player, advice
-      case cacheByteLimit = "simulated_cache_bytes"
-      case between = "between_ms"
-      case linkModels = "link_models"
-      case settle = "settle_ms"
-    }
-
     func encode(to encoder: any Encoder) throws {
       try summary.encode(to: encoder)
-      var fields = encoder.container(keyedBy: CodingKeys.self)
-      try fields.encodeIfPresent(configuration.player?.title, forKey: .player)
-      try fields.encode(configuration.linkFeatures.optionNames, forKey: .linkModels)
-      try fields.encode(configuration.settle / .milliseconds(1), forKey: .settle)
-      try fields.encodeIfPresent(configuration.visits?.byteLimit, forKey: .cacheByteLimit)
-      try fields.encodeIfPresent(
-        configuration.visits.map { $0.between / .milliseconds(1) }, forKey: .between)
-      try fields.encodeIfPresent(advice, forKey: .advice)
+      try encoder.encode([
+        "player": configuration.player?.title, "link_models": configuration.linkFeatures.optionNames,
+        "settle_ms": configuration.settle / .milliseconds(1),
+        "simulated_cache_bytes": configuration.visits?.byteLimit,
+        "between_ms": configuration.visits.map { $0.between / .milliseconds(1) }, "advice": advice,
+      ])
     }
   }
 
