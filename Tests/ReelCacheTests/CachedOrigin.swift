@@ -132,9 +132,7 @@ final class CachedOrigin: Fetching {
   }
 
   private func report(_ request: FetchRequest, _ outcome: RequestMetrics.Outcome) {
-    var metrics = RequestMetrics(
-      url: request.url, purpose: request.purpose, status: nil, timeToFirstByte: nil, transferTime: .zero,
-      byteCount: 0, reusedConnection: nil, redirectCount: 0, requestCount: 1)
+    var metrics = RequestMetrics(url: request.url, purpose: request.purpose, requestCount: 1)
     metrics.outcome = outcome
     request.report?(metrics)
   }

@@ -207,9 +207,8 @@ private final class Server: Fetching {
     guard let answer, request.purpose == .manifest || !answer.isMissing else {
       throw ReelError(.server, "404 Not Found", status: 404)
     }
-    var metrics = RequestMetrics(
-      url: request.url, purpose: request.purpose, status: 200, timeToFirstByte: nil, transferTime: .zero,
-      byteCount: 0, reusedConnection: nil, redirectCount: 0, requestCount: 1)
+    var metrics = RequestMetrics(url: request.url, purpose: request.purpose, requestCount: 1)
+    metrics.status = 200
     metrics.fields = HTTPFields(answer.fields)
     request.report?(metrics)
     let text = Locked<[UInt8]?>(request.method == .head ? nil : Array(answer.text.utf8))

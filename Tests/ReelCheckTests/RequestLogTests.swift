@@ -89,10 +89,8 @@ struct RequestLogTests {
         count += 1
         return count - 1
       }
-      var metrics = RequestMetrics(
-        url: request.url, purpose: request.purpose, status: hasRanges && request.range != nil ? 206 : 200,
-        timeToFirstByte: nil, transferTime: .zero, byteCount: 1, reusedConnection: nil, redirectCount: 0,
-        requestCount: 1)
+      var metrics = RequestMetrics(url: request.url, purpose: request.purpose, requestCount: 1)
+      (metrics.status, metrics.byteCount) = (hasRanges && request.range != nil ? 206 : 200, 1)
       metrics.answerTime = .milliseconds(waits[min(number, waits.count - 1)])
       metrics.fields = [.contentLength: "1"]
       let (report, body) = (request.report, Locked<[UInt8]?>([1]))

@@ -328,9 +328,9 @@ struct TransportFindingsTests {
   ) -> RequestFacts {
     let url = URL(string: "http://origin.example/\(path)") ?? URL(filePath: path)
     var facts = RequestFacts(url: url, purpose: purpose, method: .get, range: nil, began: .seconds(second))
-    var metrics = RequestMetrics(
-      url: url, purpose: purpose, status: 200, timeToFirstByte: .milliseconds(wait), transferTime: .zero,
-      byteCount: 10_000, reusedConnection: true, redirectCount: 0, requestCount: 1)
+    var metrics = RequestMetrics(url: url, purpose: purpose, requestCount: 1)
+    (metrics.status, metrics.timeToFirstByte) = (200, .milliseconds(wait))
+    (metrics.byteCount, metrics.reusedConnection) = (10_000, true)
     metrics.answerTime = .milliseconds(wait)
     metrics.connectTime = connect.map { .milliseconds($0) }
     metrics.closesConnection = false

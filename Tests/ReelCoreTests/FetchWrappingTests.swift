@@ -110,9 +110,7 @@ struct FetchWrappingTests {
     }
     request.addReport { [notes] _ in notes.withLock { $0.append("second") } }
     request.report?(
-      RequestMetrics(
-        url: url, purpose: .segment, status: nil, timeToFirstByte: nil, transferTime: .zero, byteCount: 0,
-        reusedConnection: nil, redirectCount: 0, requestCount: 1))
+      RequestMetrics(url: url, purpose: .segment, requestCount: 1))
     #expect(notes.withLock { $0 } == ["second", "first"])
   }
 }

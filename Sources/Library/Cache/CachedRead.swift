@@ -73,10 +73,7 @@ final class CachedRead: Sendable {
   func end(_ result: Result<Void, any Error>, reports: Bool) {
     leave()
     guard reports, let report = request.report else { return }
-    var metrics = RequestMetrics(
-      url: request.url, purpose: request.purpose, status: nil, timeToFirstByte: nil, transferTime: .zero,
-      byteCount: 0,
-      reusedConnection: nil, redirectCount: 0, requestCount: 0)
+    var metrics = RequestMetrics(url: request.url, purpose: request.purpose, requestCount: 0)
     // A reader that has all bytes need not ask for more.
     metrics.outcome = state.withLock { $0.position } == end ? .completed : RequestMetrics.Outcome(result)
     report(metrics)

@@ -244,13 +244,13 @@ public struct RequestMetrics: Sendable, Hashable {
   /// The time from the call to the first byte of the body, including redirects and retries; nil without a byte.
   public var timeToFirstByte: Duration?
   /// The time from the first byte of the body to the end of the transfer; 0 without a byte.
-  public var transferTime: Duration
+  public var transferTime = Duration.zero
   /// The number of body bytes received, before decompression.
-  public var byteCount: Int64
+  public var byteCount: Int64 = 0
   /// True if no request of the transfer opened a connection; nil if unknown.
   public var reusedConnection: Bool?
   /// The number of redirects followed.
-  public var redirectCount: Int
+  public var redirectCount = 0
   /// The number of requests sent, including redirects and retries.
   package var requestCount: Int
   /// The number of attempts that failed before the last one.
@@ -269,18 +269,9 @@ public struct RequestMetrics: Sendable, Hashable {
   /// The time from sending the last request over its connection to the head of the answer; nil without an answer.
   package var answerTime: Duration?
 
-  package init(
-    url: URL, purpose: FetchPurpose, status: Int?, timeToFirstByte: Duration?, transferTime: Duration,
-    byteCount: Int64, reusedConnection: Bool?, redirectCount: Int, requestCount: Int
-  ) {
+  package init(url: URL, purpose: FetchPurpose, requestCount: Int) {
     self.url = url
     self.purpose = purpose
-    self.status = status
-    self.timeToFirstByte = timeToFirstByte
-    self.transferTime = transferTime
-    self.byteCount = byteCount
-    self.reusedConnection = reusedConnection
-    self.redirectCount = redirectCount
     self.requestCount = requestCount
   }
 }

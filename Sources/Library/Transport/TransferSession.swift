@@ -27,9 +27,7 @@ final class TransferSession: Sendable {
     self.request = request
     state = Locked(
       State(
-        metrics: RequestMetrics(
-          url: request.url, purpose: request.purpose, status: nil, timeToFirstByte: nil, transferTime: .zero,
-          byteCount: 0, reusedConnection: nil, redirectCount: 0, requestCount: 0)))
+        metrics: RequestMetrics(url: request.url, purpose: request.purpose, requestCount: 0)))
   }
 
   var requestCount: Int { state.withLock { $0.metrics.requestCount } }

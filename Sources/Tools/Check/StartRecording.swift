@@ -46,11 +46,12 @@ package final class StartRecording: Fetching, ConnectionOpening {
   }
 
   private let base: any Fetching
-  private let byteLimit: Int
   private let state = Locked(State())
   /// The time of day when the recording began, at which a live presentation is replayed.
   package let beginning: WallTime
 
+  /// The most bytes of bodies to keep. Those beyond it are fetched again if a replay needs them.
+  private static let byteLimit = 64 << 20
   /// The size of the parts that are fetched for a replay.
   private static let pieceByteCount: Int64 = 128 << 10
   /// The number of bytes that an answer delivers at a time.
@@ -58,14 +59,9 @@ package final class StartRecording: Fetching, ConnectionOpening {
   /// A shorter wait of a server is not told from the noise of the network and of this machine.
   static let leastWait = Duration.milliseconds(20)
 
-  /// - Parameters:
-  ///   - base: Fetches for real.
-  ///   - byteLimit: The most bytes of bodies to keep. Those beyond it are fetched again if a replay needs them.
-  package init(
-    _ base: any Fetching, byteLimit: Int = 64 << 20, wallClock: any WallClock = SystemWallClock()
-  ) {
+  /// - Parameter base: Fetches for real.
+  package init(_ base: any Fetching, wallClock: any WallClock = SystemWallClock()) {
     self.base = base
-    self.byteLimit = byteLimit
     beginning = wallClock.now
   }
 
@@ -318,7 +314,7 @@ package final class StartRecording: Fetching, ConnectionOpening {
 
   private func append(_ chunk: [UInt8], at offset: Int64, of url: URL, isLimited: Bool) {
     state.withLock { state in
-      guard !isLimited || state.isOpen && state.byteCount + chunk.count <= byteLimit else { return }
+      guard !isLimited || state.isOpen && state.byteCount + chunk.count <= Self.byteLimit else { return }
       state.byteCount += chunk.count
       state.resources[url]?.append(chunk, at: offset)
     }

@@ -119,9 +119,8 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     }
     if link.features.contains(.tls) { departure = try await settled(departure) }
     servers?.onDeparture(request, departure.time)
-    var metrics = RequestMetrics(
-      url: request.url, purpose: request.purpose, status: nil, timeToFirstByte: nil, transferTime: .zero,
-      byteCount: 0, reusedConnection: departure.isReused, redirectCount: 0, requestCount: 1)
+    var metrics = RequestMetrics(url: request.url, purpose: request.purpose, requestCount: 1)
+    metrics.reusedConnection = departure.isReused
     var real = request
     // The metrics of the real request are not those of the link, and have real instead of simulated times.
     real.report = nil

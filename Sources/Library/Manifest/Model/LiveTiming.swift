@@ -28,9 +28,9 @@ package struct LiveTiming: Sendable {
   /// The end of the presentation; nil if unknown.
   package var availabilityEnd: WallTime?
   /// The URLs to reload the manifest from, in order of preference; empty for its own URL.
-  package var locations: [URL]
+  package var locations: [URL] = []
   /// The sources of the time, in order of preference (UTCTiming); empty for this machine's clock.
-  package var clockSources: [ClockSource]
+  package var clockSources: [ClockSource] = []
   /// The correction to the clock, if none of the listed segments is available according to it; nil if the clock fits.
   ///
   /// By the corrected clock, the newest listed segment ends now. The presentation is then followed with that clock.
@@ -42,18 +42,13 @@ package struct LiveTiming: Sendable {
 
   package init(
     reload: Reload, delay: MediaTime, timeShiftBufferDepth: MediaTime? = nil,
-    availabilityStart: WallTime? = nil, availabilityEnd: WallTime? = nil, locations: [URL] = [],
-    clockSources: [ClockSource] = [],
-    presentation: (@Sendable (_ now: WallTime) throws(ReelError) -> Presentation)? = nil
+    availabilityStart: WallTime? = nil, availabilityEnd: WallTime? = nil
   ) {
     self.reload = reload
     self.delay = delay
     self.timeShiftBufferDepth = timeShiftBufferDepth
     self.availabilityStart = availabilityStart
     self.availabilityEnd = availabilityEnd
-    self.locations = locations
-    self.clockSources = clockSources
-    self.presentation = presentation
   }
 }
 

@@ -17,18 +17,9 @@ package struct LiveReading: Sendable {
   /// timestamps.
   package var timelineShift = MediaTime.zero
 
-  package init(
-    segments: SegmentList, live: LiveTiming? = nil,
-    segmentsAtTime: (@Sendable (WallTime) throws -> SegmentList)? = nil,
-    availabilityTimeOffset: MediaTime = MediaTime.zero, absences: [Absence] = [],
-    timelineShift: MediaTime = MediaTime.zero
-  ) {
+  package init(segments: SegmentList, live: LiveTiming?) {
     self.segments = segments
     self.live = live
-    self.segmentsAtTime = segmentsAtTime
-    self.availabilityTimeOffset = availabilityTimeOffset
-    self.absences = absences
-    self.timelineShift = timelineShift
   }
 }
 

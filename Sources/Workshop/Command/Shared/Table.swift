@@ -85,10 +85,10 @@ struct Table {
   }
 
   /// The same as text with tabs between columns, and a button that copies it. Empty without rows below the head.
-  func copyableText(title: String = "The table as text") -> String {
+  func copyableText() -> String {
     guard !isEmpty else { return "" }
     let lines = rows.map { $0.map { $0.plain.replacing("\t", with: " ") }.joined(separator: "\t") }
-    return "<details class=\"copy\"><summary>\(Markup.escape(title))</summary>"
+    return "<details class=\"copy\"><summary>The table as text</summary>"
       + "<button type=\"button\" hidden>Copy</button><pre>\(Markup.escapeLines(lines))</pre></details>"
   }
 

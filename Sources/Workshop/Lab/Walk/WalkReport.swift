@@ -125,7 +125,7 @@ package struct WalkSettings: Sendable, Hashable {
   package var shares: SwipeShares?
   package var seed: UInt64
   /// True if the walk ran in a simulation. Damage and resident memory are then not measured.
-  package var isVirtual: Bool
+  package var isVirtual = false
   /// The simulated time that decoding a frame cost; `nil` for the real time.
   package var decodeCost: Duration?
   /// The rung of each item's first segment.
@@ -140,8 +140,7 @@ package struct WalkSettings: Sendable, Hashable {
   /// Settings for a report.
   package init(
     feed: String, itemCount: Int, slotCount: Int, policy: String, link: String? = nil, dwell: String,
-    shares: SwipeShares? = nil, seed: UInt64, isVirtual: Bool = false, decodeCost: Duration? = nil,
-    device: String? = nil
+    shares: SwipeShares? = nil, seed: UInt64
   ) {
     self.feed = feed
     self.itemCount = itemCount
@@ -151,9 +150,6 @@ package struct WalkSettings: Sendable, Hashable {
     self.dwell = dwell
     self.shares = shares
     self.seed = seed
-    self.isVirtual = isVirtual
-    self.decodeCost = decodeCost
-    self.device = device
   }
 }
 
