@@ -318,7 +318,7 @@ struct FeedJob: Sendable {
 
   private func visitLines(_ reports: [WalkReport]) -> [String] {
     let pools = reports.compactMap { report in report.visits.map { (name: report.label, visits: $0) } }
-    return pools.isEmpty ? [] : [""] + VisitTable(pools: pools).table().lines
+    return pools.isEmpty ? [] : [""] + Table.visits(pools).lines
   }
 
   /// Prints the reports; returns false if an assertion is not met. The outcomes of assertions that are met go

@@ -39,7 +39,7 @@ struct LabTable {
     let pools = summary.visits.map {
       (name: summary.name(of: $0.pool), visits: ReturnVisits(meansOf: $0.walks))
     }
-    return pools.isEmpty ? nil : VisitTable(pools: pools).table()
+    return pools.isEmpty ? nil : .visits(pools)
   }
 
   /// What the columns mean.

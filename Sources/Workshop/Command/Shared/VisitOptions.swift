@@ -35,31 +35,25 @@ struct VisitOptions: ParsableArguments {
   }
 }
 
-/// The figures of visits as a table: a row for each visit, and one without the cache.
-struct VisitTable {
-  /// The names of pools with their visits. A single one is not named.
-  let pools: [(name: String, visits: ReturnVisits)]
-
-  func table(indentation: Int = 0) -> Table {
+extension Table {
+  /// The figures of visits: a row for each visit, and one without the cache. A single pool is not named.
+  static func visits(_ pools: [(name: String, visits: ReturnVisits)], indentation: Int = 0) -> Table {
     let names = pools.count > 1 ? ["pool"] : []
     var table = Table(names.map { _ in .left } + [.left], indentation: indentation)
     table.add(
       names + [
         "visit", "first frame p50", "p95", "second frame p50", "p95", "hits", "stalls", "from disk",
-        "network",
-        "on disk",
+        "network", "on disk",
       ])
     for (name, visits) in pools {
       var rows = visits.visits.enumerated().map { ("\($0 + 1)", $1) }
       if let without = visits.without { rows.append(("no cache", without)) }
       for (visit, figures) in rows {
-        table.add((names.isEmpty ? [] : [name]) + [visit] + Self.cells(figures))
+        table.add((names.isEmpty ? [] : [name]) + [visit] + cells(figures))
       }
     }
     return table
   }
-
-  // MARK: - Private
 
   private static func cells(_ figures: VisitFigures) -> [String] {
     func text(_ name: VisitFigures.Name, _ text: (Double) -> String) -> String {

@@ -27,7 +27,7 @@ extension WalkReport {
     lines += facts.lines
     lines += failureLines.map { "  \($0)" }
     if let visits, let plan = settings.visits {
-      lines += VisitTable(pools: [("", visits)]).table(indentation: 2).lines
+      lines += Table.visits([("", visits)], indentation: 2).lines
       lines.append("  \(plan.verdict([visits]))")
     }
     return lines.joined(separator: "\n")
