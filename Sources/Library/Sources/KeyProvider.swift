@@ -61,7 +61,6 @@ package struct KeyList: KeyProvider {
   /// The largest key file or license that is accepted: 1 MiB.
   package static let byteLimit = 1 << 20
 
-  /// Creates an empty list.
   package init() {}
 
   package var count: Int { keys.count + unnamed.count }

@@ -30,7 +30,6 @@ public struct StartupReport: Sendable, Hashable {
     /// The number of bytes received or read.
     public var byteCount: Int64 = 0
 
-    /// Creates an entry with zeros.
     package init() {}
   }
 
@@ -57,7 +56,6 @@ public struct StartupReport: Sendable, Hashable {
   /// The time spent waiting for a turn, because of other sources. Neither `total` nor any stage includes it.
   package var queued: Duration = .zero
 
-  /// Creates a report of nothing.
   package init() {}
 
   /// The entry of a stage, with zeros if the stage did not take place.

@@ -106,7 +106,6 @@ package struct PCMFormat: Sendable, Hashable {
     self.init(sampleRate: sampleRate, layout: &layout)
   }
 
-  /// Creates the format of decoded samples.
   init(sampleRate: Int, layout: inout AVChannelLayout) {
     self.sampleRate = sampleRate
     channelCount = Int(layout.nb_channels)

@@ -87,7 +87,6 @@ public struct MemoryLedger: Sendable, Hashable {
     /// The memory that the player holds.
     public var account: Account
 
-    /// An entry for one player.
     package init(slot: Int?, item: FeedItem.ID?, account: Account) {
       self.slot = slot
       self.item = item
@@ -114,7 +113,6 @@ public struct MemoryLedger: Sendable, Hashable {
   /// The bytes that the cache occupies on disk, those of other pools and programs included; `nil` without one.
   public var storedByteCount: Int64?
 
-  /// A ledger with these entries.
   package init(entries: [Entry], sharedByteCount: Int? = nil) {
     self.entries = entries
     self.sharedByteCount = sharedByteCount

@@ -261,7 +261,6 @@ package struct StageCosts: Sendable, Hashable {
   private var averages: [PreloadStage: Average] = [:]
   private var warmDecoder: WarmDecoder?
 
-  /// Costs with nothing measured.
   package init() {}
 
   /// The average cost of a stage; `nil` until an item has reached it.
@@ -357,7 +356,6 @@ package struct StageCost: Sendable, Hashable {
   /// The time from the beginning of loading until then.
   package var duration: Duration
 
-  /// A cost from its parts.
   package init(memoryByteCount: Int, networkByteCount: Int, duration: Duration) {
     self.memoryByteCount = memoryByteCount
     self.networkByteCount = networkByteCount

@@ -213,7 +213,6 @@ package struct ViewingHistory: Sendable, Hashable {
   /// The latest swipes, in their order.
   package private(set) var swipes: [Swipe] = []
 
-  /// A history without swipes.
   package init() {}
 
   /// Adds a swipe. Removes the oldest one if there are more than ``limit``.

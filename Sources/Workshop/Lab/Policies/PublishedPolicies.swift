@@ -45,7 +45,6 @@ package struct AheadPreload: PreloadPolicy, Hashable {
 /// - Loading for playback and preloading at the same time: in Reel, the current item goes first.
 /// - At equal distance Media3 states no order. Reel loads the item in the direction of travel first.
 package struct Media3Preload: PreloadPolicy, Hashable {
-  /// The policy `media3`.
   package init() {}
 
   package func target(at distance: Int, in context: PreloadContext) -> PreloadTarget {

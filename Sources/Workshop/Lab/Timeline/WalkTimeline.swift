@@ -92,7 +92,6 @@ package final class TimelineRecorder: Sendable {
   private let indices: [FeedItem.ID: Int]
   private let state = Locked(State())
 
-  /// A recorder for a walk through `feed`.
   package init(_ feed: Feed) {
     indices = Dictionary(uniqueKeysWithValues: feed.items.enumerated().map { ($1.id, $0) })
   }

@@ -141,7 +141,6 @@ package struct ReturnVisits: Sendable, Hashable, Codable {
     self.without = without.map(VisitFigures.init)
   }
 
-  /// The means over several walks.
   package init(meansOf walks: [ReturnVisits]) {
     visits = (walks.first?.visits.indices ?? 0..<0).map { place in
       VisitFigures(meansOf: walks.compactMap { $0.visits.indices.contains(place) ? $0.visits[place] : nil })

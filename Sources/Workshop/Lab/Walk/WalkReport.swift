@@ -66,7 +66,6 @@ package struct WalkReport: Sendable, Hashable {
   /// The outcomes of the assertions that were evaluated for the report, if any.
   package var assertions: [WalkAssertion.Outcome] = []
 
-  /// An empty report.
   package init(label: String, settings: WalkSettings) {
     self.label = label
     self.settings = settings
@@ -137,7 +136,6 @@ package struct WalkSettings: Sendable, Hashable {
   /// The visits and their cache; nil for one visit without a simulated cache.
   package var visits: VisitPlan?
 
-  /// Settings for a report.
   package init(
     feed: String, itemCount: Int, slotCount: Int, policy: String, link: String? = nil, dwell: String,
     shares: SwipeShares? = nil, seed: UInt64
