@@ -17,16 +17,12 @@ struct CacheUsage {
   /// The bytes that all entries and their folders take.
   var byteCount: Int64
   /// The smallest limit of all processes; the largest number if there is none.
-  var byteLimit: Int64
+  var byteLimit = Int64.max
   /// The number of changes so far.
-  var changeCount: Int
+  var changeCount = 0
   var change: Change?
 
-  init(byteCount: Int64) {
-    self.byteCount = byteCount
-    byteLimit = .max
-    changeCount = 0
-  }
+  init(byteCount: Int64) { self.byteCount = byteCount }
 
   /// The size of the file: one that is written over leaves nothing of the text before.
   static let fileByteCount = 256

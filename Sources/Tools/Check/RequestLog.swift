@@ -21,18 +21,18 @@ package final class RequestLog: Fetching, ConnectionOpening {
   private static let beginningByteCount = 4096
 
   private let base: any Fetching
-  private let clock: any MonotonicClock
+  private let clock = SystemMonotonicClock()
   private let limit: Int
   private let began: Duration
   private let state = Locked(State())
 
+  /// The check begins with this call.
+  ///
   /// - Parameters:
   ///   - base: Sends the requests.
-  ///   - clock: Measures when requests are sent. Its time at this call is the beginning of the check.
   ///   - limit: The number of requests after the start that are kept.
-  package init(_ base: any Fetching, clock: any MonotonicClock = SystemMonotonicClock(), limit: Int = 4096) {
+  package init(_ base: any Fetching, limit: Int = 4096) {
     self.base = base
-    self.clock = clock
     self.limit = limit
     began = clock.now
   }

@@ -53,12 +53,6 @@ public final class FakePlayerPool: PlayerPooling {
     var others: [FeedItem] = []
     var news: [News] = []
 
-    init(pictures: [VideoFrame], defaultStage: PreloadStage, isPlaying: Bool) {
-      self.pictures = pictures
-      self.defaultStage = defaultStage
-      self.isPlaying = isPlaying
-    }
-
     var currentItem: FeedItem? { index.map { snapshot.items[$0] } }
 
     func stage(of id: FeedItem.ID) -> PreloadStage { stages[id] ?? defaultStage }

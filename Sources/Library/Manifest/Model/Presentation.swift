@@ -187,7 +187,7 @@ public struct Rung: Sendable {
   package var availabilityTimeOffset: MediaTime?
   /// HLS: other URLs of the same playlist, in order of preference: redundant variants (RFC 8216 §6.2.4) and other
   /// pathways.
-  package var alternateURLs: [URL]
+  package var alternateURLs: [URL] = []
   /// True if the manifest states that each segment can be decoded without others: EXT-X-INDEPENDENT-SEGMENTS (RFC 8216
   /// §4.3.5.1), `@startWithSAP` of 1 or 2 (ISO/IEC 23009-1 §5.3.7.2), or a profile that demands it.
   package var hasIndependentSegments: Bool
@@ -208,8 +208,8 @@ public struct Rung: Sendable {
     id: String, bitsPerSecond: Int?, averageBitsPerSecond: Int? = nil, codecs: [String] = [],
     size: PixelSize? = nil, frameRate: Rational? = nil, sampleAspectRatio: Rational? = nil,
     videoRange: String? = nil, channels: String? = nil, audioGroup: String? = nil, mimeType: String? = nil,
-    availabilityTimeOffset: MediaTime? = nil, alternateURLs: [URL] = [],
-    hasIndependentSegments: Bool = false, protection: ContentProtection? = nil, media: Media
+    availabilityTimeOffset: MediaTime? = nil, hasIndependentSegments: Bool = false,
+    protection: ContentProtection? = nil, media: Media
   ) {
     self.id = id
     self.bitsPerSecond = bitsPerSecond
@@ -223,7 +223,6 @@ public struct Rung: Sendable {
     self.audioGroup = audioGroup
     self.mimeType = mimeType
     self.availabilityTimeOffset = availabilityTimeOffset
-    self.alternateURLs = alternateURLs
     self.hasIndependentSegments = hasIndependentSegments
     self.protection = protection
     self.media = media
