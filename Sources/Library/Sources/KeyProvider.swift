@@ -42,12 +42,14 @@ public struct KeyRequest: Sendable, Hashable {
   package var location: String
 
   package init(
-    id: KeyID?, scheme: String, systems: [String] = [], systemData: [[UInt8]] = [], location: String = ""
+    id: KeyID?, scheme: String, systems: [String] = [], systemData: [[UInt8]] = [], keyURL: URL? = nil,
+    location: String = ""
   ) {
     self.id = id
     self.scheme = scheme
     self.systems = systems
     self.systemData = systemData
+    self.keyURL = keyURL
     self.location = location
   }
 }
