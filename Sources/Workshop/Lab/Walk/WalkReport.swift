@@ -124,7 +124,7 @@ package struct WalkSettings: Sendable, Hashable {
   package var shares: SwipeShares?
   package var seed: UInt64
   /// True if the walk ran in a simulation. Damage and resident memory are then not measured.
-  package var isVirtual = false
+  package var isVirtual: Bool
   /// The simulated time that decoding a frame cost; `nil` for the real time.
   package var decodeCost: Duration?
   /// The rung of each item's first segment.
@@ -138,7 +138,7 @@ package struct WalkSettings: Sendable, Hashable {
 
   package init(
     feed: String, itemCount: Int, slotCount: Int, policy: String, link: String? = nil, dwell: String,
-    shares: SwipeShares? = nil, seed: UInt64
+    shares: SwipeShares? = nil, seed: UInt64, isVirtual: Bool = false, decodeCost: Duration? = nil
   ) {
     self.feed = feed
     self.itemCount = itemCount
@@ -148,6 +148,8 @@ package struct WalkSettings: Sendable, Hashable {
     self.dwell = dwell
     self.shares = shares
     self.seed = seed
+    self.isVirtual = isVirtual
+    self.decodeCost = decodeCost
   }
 }
 
