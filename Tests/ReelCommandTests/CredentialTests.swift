@@ -111,7 +111,7 @@ struct CredentialTests {
         let url = home.url("feed.json").absoluteString
         let folder = try TemporaryFolder()
         try folder.write(
-          #"{"feeds": ["\#(url)"], "links": ["wifi"], "viewers": ["fixed:100ms"], "policies": ["adjacent"], "seeds": 1, "swipes": 1}"#,
+          #"{"feeds": ["\#(url)"], "links": ["wifi"], "dwells": ["fixed:100ms"], "policies": ["adjacent"], "seeds": 1, "swipes": 1}"#,
           to: "lab.json")
         let credentials = Self.credentials.prefix(4)
         try await Command.run(

@@ -18,7 +18,7 @@ struct LabCommandTests {
   private func configuration(_ name: String = "lab.json", seeds: Int = 2) throws -> String {
     try folder.write(
       """
-      {"feeds": ["feed.txt"], "links": ["links"], "viewers": ["exp:1s"], "policies": ["adjacent", "none"],
+      {"feeds": ["feed.txt"], "links": ["links"], "dwells": ["exp:1s"], "policies": ["adjacent", "none"],
        "seeds": \(seeds), "swipes": 6}
       """, to: name)
   }
@@ -121,7 +121,7 @@ struct LabCommandTests {
   @Test("On the command line, options state the same as a configuration")
   func shortForm() async throws {
     let arguments = [
-      "lab", "--feed", folder.path("feed.txt"), "--link", folder.path("links"), "--viewer", "exp:1s",
+      "lab", "--feed", folder.path("feed.txt"), "--link", folder.path("links"), "--dwell", "exp:1s",
       "--policies",
       "adjacent,none", "--seeds", "2", "--swipes", "6",
     ]
@@ -151,11 +151,12 @@ struct LabCommandTests {
       (["--feed", "FEED", "--pools", "many"], "--pools: \"many\" is not a whole number"),
       (["--feed", "FEED", "--policies", "most"], "\"most\" is not a preload policy"),
       (["--feed", "FEED", "--link", "4"], "--link: "),
-      (["--feed", "FEED", "--viewer", "exp"], "--viewer: \"exp\" is not a dwell time"),
+      (["--feed", "FEED", "--dwell", "exp"], "--dwell: \"exp\" is not a dwell time"),
       (["--feed", "FEED", "--device", "huge"], "--device: \"huge\" is not a device"),
       (["--feed", "FEED", "--seeds", "1000000"], "the lab has 12000000 walks, and the limit is 1000000"),
       (["LAB", "--baseline", "media3"], "--baseline: the lab has no policy media3; it has adjacent, none"),
-      (["--feed", "FEED", "--flicks", "5%"], "--flicks was removed: --viewer trace:FILE"),
+      (["--feed", "FEED", "--flicks", "5%"], "--flicks was removed: --dwell trace:FILE"),
+      (["--feed", "FEED", "--viewer", "exp:5s"], "--viewer was removed: use --dwell, with the same values"),
       (["--feed", "FEED", "--advise"], "--advise needs a modelled player"),
       (["LAB", "--csv", "-"], "--csv takes a file"),
       (["LAB", "--csv", "LAB"], "--csv names a file that the lab already uses"),

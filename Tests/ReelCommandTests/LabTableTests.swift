@@ -33,7 +33,7 @@ struct LabTableTests {
     }
     let lines = table(results)
     #expect(lines[0] == "The answer.")
-    #expect(lines[2] == "6 walks: 1 feed, 1 link, 1 viewer, 1 device, 3 slots, 2 policies, 3 seeds")
+    #expect(lines[2] == "6 walks: 1 feed, 1 link, 1 dwell time, 1 device, 3 slots, 2 policies, 3 seeds")
     let rows = lines[4...9].map { $0.split(separator: " ").joined(separator: " ") }
     #expect(
       rows == [

@@ -19,7 +19,7 @@ struct LabConfigurationTests {
     #expect(lab.feeds.map(\.file) == ["feed.json"])
     #expect(lab.feeds.map(\.feed) == [nil])
     #expect(lab.links == ["3g", "lte", "wifi"])
-    #expect(lab.viewers.map(\.text) == ["exp:5s"])
+    #expect(lab.dwells.map(\.text) == ["exp:5s"])
     #expect(lab.devices == ["mid"])
     #expect(lab.slotCounts == [3])
     #expect(lab.policies.map(\.description) == LabConfiguration.defaultPolicies)
@@ -38,15 +38,15 @@ struct LabConfigurationTests {
       {
         "feeds": [{"file": "a.json", "feed": "following", "name": "f"}, "https://example.com/b"],
         "links": ["lte", "x/y,scale=2"], "tcp": false, "tls": false, "dns": true,
-        "viewers": ["retention", {"name": "v", "dwell": "exp:6s", "back": "10%", "bursts": "0%"}],
+        "dwells": ["retention", {"name": "v", "dwell": "exp:6s", "back": "10%", "bursts": "0%"}],
         "devices": ["low", "high"], "pools": [3, 5], "policies": ["ahead:2", "none"],
         "seeds": [18446744073709551615, 0], "swipes": 40, "bandwidth": "2Mbit", "max_height": 720,
         "first_rung": "auto", "settle": "250ms"
       }
       """)
     #expect(lab.feeds.map(\.feed) == ["following", nil])
-    #expect(lab.viewers.map(\.text) == ["retention", "exp:6s,back=10%,bursts=0%"])
-    #expect(lab.viewers.map(\.name) == [nil, "v"])
+    #expect(lab.dwells.map(\.text) == ["retention", "exp:6s,back=10%,bursts=0%"])
+    #expect(lab.dwells.map(\.name) == [nil, "v"])
     #expect(lab.slotCounts == [3, 5])
     #expect(lab.policies.map(\.description) == ["ahead:2", "none"])
     #expect(lab.seeds == [.max, 0])
@@ -70,11 +70,12 @@ struct LabConfigurationTests {
       ("{\"feeds\": [7]}", "lab.json: feeds[0]: must be an object"),
       ("{\"feeds\": [{\"name\": \"a\"}]}", "lab.json: feeds[0].file: the field is missing"),
       ("{\"feeds\": [{\"file\": \"f\",\n\"x\": 1}]}", "lab.json: feeds[0].x: unknown field"),
-      ("{\"feeds\": [\"f\"],\n\"viewer\": []}", "lab.json: viewer: unknown field"),
+      ("{\"feeds\": [\"f\"],\n\"dwell\": []}", "lab.json: dwell: unknown field"),
+      ("{\"feeds\": [\"f\"],\n\"viewers\": []}", "lab.json: viewers: removed field; use dwells"),
       ("{\"feeds\": [\"f\"], \"flicks\": \"5%\"}", "lab.json: flicks: removed field; use trace:FILE"),
       (
-        "{\"feeds\": [\"f\"], \"viewers\": [{\"dwell\": \"exp:5s\", \"flicks\": \"5%\"}]}",
-        "lab.json: viewers[0].flicks: removed field; use trace:FILE"
+        "{\"feeds\": [\"f\"], \"dwells\": [{\"dwell\": \"exp:5s\", \"flicks\": \"5%\"}]}",
+        "lab.json: dwells[0].flicks: removed field; use trace:FILE"
       ),
       (
         "{\"feeds\": [\"f\"],\n\"policies\": [\"none\",\n\"most\"]}",
@@ -197,15 +198,15 @@ struct LabInputsTests {
       ("\"links\": [\"lte\", \"empty\"]", "links[1]: empty/: the folder has no recordings"),
       ("\"links\": [\"nothing\"]", "links[0]: \"nothing\" is not a link, and there is no such file"),
       ("\"links\": [\"lte\", \"lte\"]", "links[1]: the link \"lte\" appears twice"),
-      ("\"viewers\": [\"exp:x\"]", "viewers[0]: \"exp:x\" is not a dwell time"),
+      ("\"dwells\": [\"exp:x\"]", "dwells[0]: \"exp:x\" is not a dwell time"),
       (
-        "\"viewers\": [{\"dwell\": \"exp:1s\", \"back\": \"200%\"}]",
-        "viewers[0]: back: \"200%\" is not a share"
+        "\"dwells\": [{\"dwell\": \"exp:1s\", \"back\": \"200%\"}]",
+        "dwells[0]: back: \"200%\" is not a share"
       ),
-      ("\"viewers\": [\"exp:1s\", \"trace:none\"]", "viewers[1]: none: no such file"),
+      ("\"dwells\": [\"exp:1s\", \"trace:none\"]", "dwells[1]: none: no such file"),
       ("\"devices\": [\"huge\"]", "devices[0]: \"huge\" is not a device"),
       ("\"devices\": [\"low\", \"low\"]", "devices[1]: the name \"low\" appears twice"),
-      ("\"viewers\": [\"retention\"]", "viewers[0]: a.mp4: item 0 has no \"retention\""),
+      ("\"dwells\": [\"retention\"]", "dwells[0]: a.mp4: item 0 has no \"retention\""),
     ]
     for (field, words) in expected {
       let feeds = field.contains("feeds") ? "" : "\"feeds\": [\"feed.txt\"], "
@@ -214,10 +215,10 @@ struct LabInputsTests {
     }
   }
 
-  @Test("A viewer by retention needs it of each item of each feed")
+  @Test("Dwell times by retention need it of each item of each feed")
   func retention() async throws {
-    let fault = await fault("{\"feeds\": [\"curves.json\"], \"viewers\": [\"retention\"]}")
-    #expect(fault.contains("viewers[0]: b.mp4: item 1 has no \"retention\""), "\(fault)")
+    let fault = await fault("{\"feeds\": [\"curves.json\"], \"dwells\": [\"retention\"]}")
+    #expect(fault.contains("dwells[0]: b.mp4: item 1 has no \"retention\""), "\(fault)")
   }
 
   @Test("More runs than the limit are refused before anything is made of them")

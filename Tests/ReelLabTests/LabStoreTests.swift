@@ -10,7 +10,7 @@ struct LabRunsTests {
   func product() throws {
     let runs = LabRuns(
       feeds: ["f", "g"], links: [LabRuns.Link(name: "a", group: "x"), LabRuns.Link(name: "b", group: "x")],
-      viewers: ["v"], devices: ["d"], slotCounts: [3, 5], policies: ["p", "q", "r"], seeds: [7, 8])
+      dwells: ["d"], devices: ["m"], slotCounts: [3, 5], policies: ["p", "q", "r"], seeds: [7, 8])
     #expect(runs.count == 48)
     #expect(Set(runs).count == 48)
     #expect(runs.prefix(7).map(\.policy) == ["p", "q", "r", "p", "q", "r", "p"])
@@ -20,7 +20,7 @@ struct LabRunsTests {
     #expect(runs[12].linkGroup == "x")
     #expect(runs[24].feed == "g")
     let last = runs.places(at: 47)
-    #expect(last.feed == 1 && last.link == 1 && last.viewer == 0 && last.device == 0)
+    #expect(last.feed == 1 && last.link == 1 && last.dwell == 0 && last.device == 0)
     #expect(last.seed == 1 && last.slotCount == 1 && last.policy == 2)
   }
 }
@@ -30,7 +30,7 @@ struct LabStoreTests {
   private let folder: TemporaryFolder
   private let path: String
   private let runs = LabRuns(
-    feeds: ["f"], links: [LabRuns.Link(name: "a", group: "a")], viewers: ["v"], devices: ["d"],
+    feeds: ["f"], links: [LabRuns.Link(name: "a", group: "a")], dwells: ["d"], devices: ["m"],
     slotCounts: [3], policies: ["p", "q"], seeds: [1, 2, 3])
 
   init() throws {
@@ -147,7 +147,7 @@ struct LabStoreTests {
     #expect(
       reason { _ = try open(reel: "2.0") }.contains("the results are from reel 1.0, and this is reel 2.0"))
     #expect(try text() == before)
-    let older = before.replacing(#""lab":2"#, with: #""lab":1"#)
+    let older = before.replacing(#""lab":3"#, with: #""lab":2"#)
     try older.write(toFile: path, atomically: true, encoding: .utf8)
     #expect(
       reason { _ = try open() }.contains("the results are from another version of reel lab; use --restart"))

@@ -117,15 +117,15 @@ struct LabSummaryTests {
     let root = try jsonObject(text)
     #expect(
       Set(root.keys) == [
-        "baseline", "runs", "planned", "resamples", "feeds", "links", "link_groups", "viewers", "devices",
+        "baseline", "runs", "planned", "resamples", "feeds", "links", "link_groups", "dwells", "devices",
         "slots", "policies", "seeds", "groups",
       ])
     let groups = try #require(root["groups"] as? [[String: Any]])
     #expect(
       groups.map { Set($0.keys) } == [
         ["runs", "pools", "differences"],
-        ["feed", "link_group", "viewer", "device", "slots", "runs", "pools", "differences"],
-        ["feed", "link_group", "viewer", "device", "slots", "runs", "pools", "differences"],
+        ["feed", "link_group", "dwell", "device", "slots", "runs", "pools", "differences"],
+        ["feed", "link_group", "dwell", "device", "slots", "runs", "pools", "differences"],
       ])
     let row = try #require((groups[0]["pools"] as? [[String: Any]])?.first)
     #expect(Set(row.keys) == ["slots", "policy", "runs", "failed", "figures"])

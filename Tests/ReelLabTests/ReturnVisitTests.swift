@@ -23,7 +23,7 @@ struct ReturnVisitTests {
     for path in Self.files { feed.append(.url(try #require(URL(string: "http://origin\(path)")))) }
     let plan = try WalkPlan(
       feed, swipeCount: 5,
-      viewer: ViewerSpec(dwell: try DwellSpec(parsing: "fixed:1s"), shares: SwipeShares(back: 0, bursts: 0)))
+      spec: SwipeSpec(dwell: try DwellSpec(parsing: "fixed:1s"), shares: SwipeShares(back: 0, bursts: 0)))
     var configuration = PoolConfiguration()
     configuration.policy = policy
     let settings = WalkSettings(

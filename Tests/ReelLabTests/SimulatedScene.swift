@@ -118,6 +118,6 @@ extension WalkPlan {
     var feed = Feed(name: "items")
     for index in 0..<itemCount { feed.append(try MediaSource(argument: "/\(index).mp4")) }
     try self.init(
-      feed, swipeCount: swipeCount, viewer: try ViewerSpec(dwell: dwell), settle: settle, seed: seed)
+      feed, swipeCount: swipeCount, spec: try SwipeSpec(dwell: dwell), settle: settle, seed: seed)
   }
 }

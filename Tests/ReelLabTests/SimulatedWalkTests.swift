@@ -68,7 +68,7 @@ struct SimulatedWalkTests {
         urls: try (0..<6).map { try #require(URL(string: "http://origin\(paths[$0 % 3])?\($0)")) })
       let plan = try WalkPlan(
         feed, swipeCount: 16,
-        viewer: ViewerSpec(
+        spec: SwipeSpec(
           dwell: try DwellSpec(parsing: "fixed:4s"), shares: SwipeShares(back: 0.4, bursts: 0)),
         settle: .milliseconds(250), seed: seed)
       var configuration = PoolConfiguration()

@@ -102,7 +102,7 @@ struct WalkPlanTests {
     #expect(try WalkPlan(itemCount: 5, dwell: .fixed(.seconds(3))).swipeCount == 20)
   }
 
-  // MARK: - Viewers
+  // MARK: - Dwell times
 
   private static func feed(_ count: Int, retention: [Double]? = nil, seconds: Int? = nil) throws -> Feed {
     var feed = Feed(name: "f")
@@ -117,9 +117,9 @@ struct WalkPlanTests {
   }
 
   private static func plan(
-    _ feed: Feed, _ viewer: String, swipes: Int? = nil, seed: UInt64 = 3
+    _ feed: Feed, _ spec: String, swipes: Int? = nil, seed: UInt64 = 3
   ) throws -> WalkPlan {
-    try WalkPlan(feed, swipeCount: swipes, viewer: try ViewerSpec(parsing: viewer), seed: seed)
+    try WalkPlan(feed, swipeCount: swipes, spec: try SwipeSpec(parsing: spec), seed: seed)
   }
 
   private static func microseconds(_ plan: WalkPlan) -> [Double] {

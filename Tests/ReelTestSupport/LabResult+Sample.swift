@@ -2,15 +2,15 @@ package import ReelLab
 import ReelSimulation
 
 extension LabResult {
-  /// A result over one feed, one viewer and one device, unless others are named.
+  /// A result over one feed, one dwell time and one device, unless others are named.
   package static func sample(
     _ policy: String, slots: Int = 3, link: String = "a", group: String = "g", seed: UInt64 = 1,
-    feed: String = "feed.json", viewer: String = "retention", device: String = "mid",
+    feed: String = "feed.json", dwell: String = "retention", device: String = "mid",
     _ figures: [String: Double]
   ) -> LabResult {
     LabResult(
       run: LabRun(
-        feed: feed, link: link, linkGroup: group, viewer: viewer, device: device, slotCount: slots,
+        feed: feed, link: link, linkGroup: group, dwell: dwell, device: device, slotCount: slots,
         policy: policy, seed: seed),
       figures: figures)
   }

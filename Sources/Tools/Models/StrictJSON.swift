@@ -2,7 +2,7 @@ internal import Foundation
 package import ReelCore
 
 /// Reads and writes JSON that people write too. Its fields are in snake_case, an unknown one is an error, and each error has
-/// the coding path of its value, such as `viewers[1].dwell`.
+/// the coding path of its value, such as `dwells[1].dwell`.
 enum StrictJSON {
   /// Throws `ReelError` of kind `badManifest`.
   static func decode<Value: Codable>(_: Value.Type, from data: Data) throws(ReelError) -> Value {
@@ -97,7 +97,7 @@ extension Choice {
 }
 
 extension [any CodingKey] {
-  /// `viewers[1].dwell`, in snake_case.
+  /// `dwells[1].dwell`, in snake_case.
   package var text: String {
     reduce(into: "") { text, key in
       let name = key.stringValue.reduce(into: "") {

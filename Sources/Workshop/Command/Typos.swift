@@ -53,7 +53,8 @@ enum Typos {
     "manifest --follow": "reel check --watch reports the changes of a live presentation",
     "manifest --duration": "reel check --watch takes a time",
     "feed --flicks": "--dwell trace:FILE has recorded times, short looks among them",
-    "lab --flicks": "--viewer trace:FILE has recorded times, short looks among them",
+    "lab --flicks": "--dwell trace:FILE has recorded times, short looks among them",
+    "lab --viewer": "use --dwell, with the same values",
     "check --baseline": "waive known findings with --ignore or --waivers",
   ]
 

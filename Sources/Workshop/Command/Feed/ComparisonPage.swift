@@ -72,7 +72,7 @@ extension [WalkReport] {
       let settings = report.settings
       let run = LabRun(
         feed: settings.feed, link: settings.link.map { names[$0] ?? $0 } ?? "", linkGroup: "",
-        viewer: settings.dwell,
+        dwell: settings.dwell,
         device: settings.device ?? "", slotCount: settings.slotCount, policy: settings.policy,
         seed: settings.seed)
       if let player = settings.player {

@@ -438,14 +438,14 @@ struct FeedCommand: AsyncParsableCommand {
     }
   }
 
-  /// Returns the viewer of the walk. Reads the file of a trace.
-  func viewer() throws(ReelError) -> ViewerSpec {
-    let spec = try DwellSpec(parsing: dwell)
-    if case .trace = spec, back != nil || bursts != nil {
+  /// Returns how the walk is swiped. Reads the file of a trace.
+  func swipeSpec() throws(ReelError) -> SwipeSpec {
+    let dwell = try DwellSpec(parsing: dwell)
+    if case .trace = dwell, back != nil || bursts != nil {
       throw ReelError(
         .usage, "--back and --bursts can't be combined with a trace, which determines the swipes")
     }
-    return try ViewerSpec(dwell: spec, shares: try shares())
+    return try SwipeSpec(dwell: dwell, shares: try shares())
   }
 
   private func shares() throws(ReelError) -> SwipeShares {

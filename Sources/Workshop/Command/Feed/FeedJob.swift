@@ -81,9 +81,9 @@ struct FeedJob: Sendable {
     } catch {
       throw error.located(at: location.name)
     }
-    let viewer = try command.viewer()
+    let spec = try command.swipeSpec()
     let plan = try WalkPlan(
-      feed, swipeCount: command.swipes, viewer: viewer, settle: try command.settleTime(), seed: command.seed)
+      feed, swipeCount: command.swipes, spec: spec, settle: try command.settleTime(), seed: command.seed)
     let assertions = try command.assertions.map { text throws(ReelError) in try WalkAssertion(parsing: text) }
     let device = try command.device.map { text throws(ReelError) in try DeviceModel(argument: text) }
     let cost = try command.cost()
@@ -99,7 +99,7 @@ struct FeedJob: Sendable {
         var settings = WalkSettings(
           feed: command.feed, itemCount: feed.items.count, slotCount: pool.size,
           policy: pool.name, link: link?.text, dwell: command.dwell,
-          shares: viewer.reportedShares, seed: command.seed)
+          shares: spec.reportedShares, seed: command.seed)
         settings.linkSpec = link?.spec
         settings.device = command.device
         settings.firstRung = command.firstRung?.firstRung ?? .adapted

@@ -5,7 +5,7 @@ import ReelLab
 enum LabCSV {
   private static let figures = WalkFigures.all(in: .lab).map(\.name)
   static let columns =
-    ["feed", "link", "link_group", "viewer", "device", "slots", "policy", "seed"] + figures + ["error"]
+    ["feed", "link", "link_group", "dwell", "device", "slots", "policy", "seed"] + figures + ["error"]
 
   /// - Parameter runs: All walks of the lab. Those without a result have the error `interrupted`.
   static func text(_ results: [LabResult], of runs: LabRuns) -> String {
@@ -16,7 +16,7 @@ enum LabCSV {
     for result in results + interrupted {
       let run = result.run
       let names = [
-        run.feed, run.link, run.linkGroup, run.viewer, run.device, "\(run.slotCount)", run.policy,
+        run.feed, run.link, run.linkGroup, run.dwell, run.device, "\(run.slotCount)", run.policy,
         "\(run.seed)",
       ]
       let figures = figures.map { figure in
@@ -33,6 +33,6 @@ enum LabCSV {
 extension LabRun {
   /// A text that distinguishes the run, for messages.
   var summary: String {
-    "\(feed), \(link), \(viewer), \(device), \(slotCount) \(policy), seed \(seed)"
+    "\(feed), \(link), \(dwell), \(device), \(slotCount) \(policy), seed \(seed)"
   }
 }

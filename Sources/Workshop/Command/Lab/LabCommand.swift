@@ -14,15 +14,15 @@ struct LabCommand: AsyncParsableCommand {
     commandName: "lab",
     abstract: "Compare preload policies over many simulated walks.",
     discussion: """
-      CONFIG is a JSON file. The lab walks each feed over each link, as each viewer, on each device, with each pool size, \
-      policy and seed, in the simulated time of reel feed --virtual. Walks that differ only in pool size and \
-      policy have the same viewer and the same link; differences between policies are computed from such pairs. Relative \
-      paths refer to the folder of CONFIG.
+      CONFIG is a JSON file. The lab walks each feed over each link, with each dwell time, on each device, with each \
+      pool size, policy and seed, in the simulated time of reel feed --virtual. Walks that differ only in pool size \
+      and policy have the same swipes and the same link; differences between policies are computed from such pairs. \
+      Relative paths refer to the folder of CONFIG.
 
         {
           "feeds": ["feed.json"],
           "links": ["recordings/hsdpa,scale=8,rtt=60ms", "lte"],
-          "viewers": ["exp:5s", { "dwell": "retention", "back": "10%" }],
+          "dwells": ["exp:5s", { "dwell": "retention", "back": "10%" }],
           "pools": [3, 5],
           "policies": ["adjacent", "adaptive"],
           "seeds": 4,
@@ -70,9 +70,9 @@ struct LabCommand: AsyncParsableCommand {
     ),
     ("tcp, tls, dns", "false models these only on links that name them; all false is ideal. Default: true"),
     (
-      "viewers",
+      "dwells",
       "texts such as retention,back=5%, or objects with dwell, back, bursts and name. Default: "
-        + LabConfiguration.defaultViewer
+        + LabConfiguration.defaultDwell
     ),
     ("devices", "low, mid or high. Default: mid; a modelled player has the costs of its model"),
     ("pools", "numbers of players. Default: 3; of a modelled player, as many as its policies need"),
@@ -116,10 +116,10 @@ struct LabCommand: AsyncParsableCommand {
   var links: [String] = []
 
   @Option(
-    name: .customLong("viewer"), parsing: .singleValue,
+    name: .customLong("dwell"), parsing: .singleValue,
     help: ArgumentHelp(
-      "The dwell times and shares of swipes of a viewer. Can be repeated.", valueName: "spec"))
-  var viewers: [String] = []
+      "A dwell time, and the shares of swipes after it. Can be repeated.", valueName: "spec"))
+  var dwells: [String] = []
 
   @Option(
     name: .customLong("device"), parsing: .singleValue,
@@ -265,7 +265,7 @@ struct LabCommand: AsyncParsableCommand {
       ("--policies", policies != nil),
       ("--pools", pools != nil), ("--seeds", seeds != nil), ("--settle", settle != nil),
       ("--swipes", swipes != nil),
-      ("--viewer", !viewers.isEmpty),
+      ("--dwell", !dwells.isEmpty),
     ].filter(\.1).map(\.0) + visiting.given
   }
 
@@ -274,7 +274,7 @@ struct LabCommand: AsyncParsableCommand {
     var lab = LabConfiguration()
     lab.feeds = feeds.map { LabConfiguration.FeedEntry(file: $0) }
     if !links.isEmpty { lab.links = links }
-    if !viewers.isEmpty { lab.viewers = viewers.map { LabConfiguration.ViewerEntry(text: $0) } }
+    if !dwells.isEmpty { lab.dwells = dwells.map { LabConfiguration.DwellEntry(text: $0) } }
     if !devices.isEmpty { lab.devices = devices }
     if let pools { lab.slotCounts = try Self.numbers(pools, of: "--pools") }
     if let player { try lab.use(player: player) }
@@ -481,7 +481,7 @@ struct LabJob {
     let configuration = inputs.configuration
     let counts = [
       (inputs.feeds.count, "feed", "feeds"), (inputs.links.count, "link", "links"),
-      (inputs.viewers.count, "viewer", "viewers"), (inputs.devices.count, "device", "devices"),
+      (inputs.dwells.count, "dwell time", "dwell times"), (inputs.devices.count, "device", "devices"),
       (configuration.slotCounts.count, "pool size", "pool sizes"),
       (configuration.policies.count, "policy", "policies"), (configuration.seeds.count, "seed", "seeds"),
     ]
@@ -591,7 +591,7 @@ struct LabWalks: Sendable {
   private func walk(_ run: LabRun, _ places: LabRuns.Places) throws(ReelError) -> Walk {
     let configuration = inputs.configuration
     let (feed, link) = (inputs.feeds[places.feed].feed, inputs.links[places.link])
-    let (viewer, device) = (inputs.viewers[places.viewer].spec, inputs.devices[places.device])
+    let (spec, device) = (inputs.dwells[places.dwell].spec, inputs.devices[places.device])
     var pool = PoolConfiguration(
       walkingWith: run.slotCount, configuration.policies[places.policy],
       firstRung: configuration.firstRung,
@@ -600,14 +600,14 @@ struct LabWalks: Sendable {
     pool.apply(limitsOf: device)
     var settings = WalkSettings(
       feed: run.feed, itemCount: feed.items.count, slotCount: run.slotCount, policy: run.policy,
-      link: link.text, dwell: viewer.dwell.description, shares: viewer.reportedShares, seed: run.seed)
+      link: link.text, dwell: spec.dwell.description, shares: spec.reportedShares, seed: run.seed)
     settings.linkSpec = link.spec
     settings.device = run.device
     settings.firstRung = configuration.firstRung
     return Walk(
       feed,
       plan: try WalkPlan(
-        feed, swipeCount: configuration.swipeCount, viewer: viewer, settle: configuration.settle,
+        feed, swipeCount: configuration.swipeCount, spec: spec, settle: configuration.settle,
         seed: run.seed),
       settings: settings, label: run.policy, configuration: pool)
   }

@@ -79,7 +79,7 @@ struct LabPage {
     let lines = found.prefix(Self.failureLimit).map { failure, most, pools in
       let run = failure.run
       let items = most == 1 ? "1 item" : "up to \(most) items"
-      return "\(run.feed) over \(run.link), \(run.viewer), \(run.device), seed \(run.seed): "
+      return "\(run.feed) over \(run.link), \(run.dwell), \(run.device), seed \(run.seed): "
         + (failure.error.map { "the walk failed: \($0): " } ?? "\(items) failed: ") + Self.list(pools)
     }
     let more = found.count - lines.count
@@ -94,7 +94,7 @@ struct LabPage {
     }
     return [
       ("walks", summary.walkCounts), ("feeds", Self.list(dimensions.feeds)), ("links", Self.list(groups)),
-      ("viewers", Self.list(dimensions.viewers)), ("devices", Self.list(dimensions.devices)),
+      ("dwell times", Self.list(dimensions.dwells)), ("devices", Self.list(dimensions.devices)),
       ("slots", Self.list(dimensions.slotCounts.map(String.init))),
       ("policies", Self.list(dimensions.policies)), ("seeds", Self.list(dimensions.seeds.map(String.init))),
       ("baseline", summary.baseline ?? "none"),
@@ -104,7 +104,7 @@ struct LabPage {
   private var method: String {
     "Intervals: percentiles of a paired bootstrap with \(PairedBootstrap.resampleCount) resamples (Efron and "
       + "Tibshirani 1993, chapter 13), not corrected for the number of comparisons. A pair is two walks with the same "
-      + "feed, link, viewer, device and seed. Percentiles of a walk count an abandoned swipe with the time until "
+      + "feed, link, dwell time, device and seed. Percentiles of a walk count an abandoned swipe with the time until "
       + "then."
   }
 

@@ -198,7 +198,7 @@ extension LabSummary {
     }
     add(key.feed, dimensions.feeds)
     add(key.linkGroup, dimensions.linkGroups)
-    add(key.viewer, dimensions.viewers)
+    add(key.dwell, dimensions.dwells)
     add(key.device, dimensions.devices)
     if let count = key.slotCount, dimensions.slotCounts.count > 1 {
       parts.append(count.counted("slot"))
@@ -214,7 +214,7 @@ extension LabSummary {
     let parts = [
       dimensions.feeds.count.counted("feed"),
       groups == dimensions.links.count ? links : "\(links) in \(groups.counted("group"))",
-      dimensions.viewers.count.counted("viewer"), dimensions.devices.count.counted("device"),
+      dimensions.dwells.count.counted("dwell time"), dimensions.devices.count.counted("device"),
       dimensions.slotCounts == [1] ? "1 slot" : "\(slots) slots",
       dimensions.policies.count.counted("policy", "policies"),
       dimensions.seeds.count.counted("seed"),

@@ -4,13 +4,13 @@ package import ReelModels
 package import ReelPool
 package import ReelSimulation
 
-/// The runs of a lab: all combinations of feeds, links, viewers, devices, pool sizes, policies and seeds.
+/// The runs of a lab: all combinations of feeds, links, dwell times, devices, pool sizes, policies and seeds.
 ///
 /// ```json
 /// {
 ///   "feeds": ["feed.json", { "file": "feeds.json", "feed": "following", "name": "following" }],
 ///   "links": ["recordings/hsdpa,scale=8,rtt=60ms", "lte"],
-///   "viewers": ["exp:5s", { "name": "restless", "dwell": "retention", "back": "10%" }],
+///   "dwells": ["exp:5s", { "name": "restless", "dwell": "retention", "back": "10%" }],
 ///   "devices": ["mid", "low"],
 ///   "pools": [3, 5],
 ///   "policies": ["adjacent", "adaptive"],
@@ -34,8 +34,8 @@ package struct LabConfiguration: Sendable {
     }
   }
 
-  package struct ViewerEntry: Sendable, Hashable {
-    /// The text for `ViewerSpec`.
+  package struct DwellEntry: Sendable, Hashable {
+    /// The text for `SwipeSpec`.
     package var text: String
     package var name: String?
 
@@ -48,7 +48,7 @@ package struct LabConfiguration: Sendable {
   package var linkFeatures = LinkFeatures.all
   /// The modelled player; nil for Reel's pool.
   package private(set) var player: PlayerModel?
-  package var viewers = [ViewerEntry(text: Self.defaultViewer)]
+  package var dwells = [DwellEntry(text: Self.defaultDwell)]
   package var devices = ["mid"] { didSet { statesDevices = true } }
   /// True if the devices are not the default.
   private(set) var statesDevices = false
@@ -85,7 +85,7 @@ package struct LabConfiguration: Sendable {
   /// The policies of a configuration that names none: all that need no argument.
   package static let defaultPolicies = ["adjacent", "media3", "adaptive", "none"]
   package static let defaultLinks = ["3g", "lte", "wifi"]
-  package static let defaultViewer = "exp:5s"
+  package static let defaultDwell = "exp:5s"
 
   /// A configuration without feeds, for options to fill.
   package init() {}
@@ -94,7 +94,7 @@ package struct LabConfiguration: Sendable {
   ///
   /// - Parameter path: The path of the file, for errors and for the paths in it.
   /// - Throws: `ReelError` of kind `badManifest`, with the coding path of the first value that is wrong, such as
-  ///   `viewers[1].dwell`. The files that it names are not checked.
+  ///   `dwells[1].dwell`. The files that it names are not checked.
   package init(json bytes: [UInt8], path: String) throws(ReelError) {
     do {
       self = try JSONDecoder().decode(Self.self, from: Data(bytes))
@@ -132,7 +132,7 @@ package struct LabConfiguration: Sendable {
       statesPools = false
     }
     let lists = [
-      ("feeds", feeds.count), ("links", links.count), ("viewers", viewers.count), ("devices", devices.count),
+      ("feeds", feeds.count), ("links", links.count), ("dwells", dwells.count), ("devices", devices.count),
       ("pools", slotCounts.count),
       ("policies", policies.count), ("seeds", seeds.count),
     ]
@@ -222,7 +222,7 @@ package struct LabConfiguration: Sendable {
   package func located(_ error: ReelError, at field: String) -> ReelError {
     guard let path else {
       let name = String(field.prefix { $0 != "[" }).replacing("_", with: "-")
-      let singular = ["feeds": "feed", "links": "link", "viewers": "viewer", "devices": "device"][name]
+      let singular = ["feeds": "feed", "links": "link", "dwells": "dwell", "devices": "device"][name]
       return error.inField("--\(singular ?? name)")
     }
     var failure = error.inField(field)
@@ -247,7 +247,7 @@ package struct LabConfiguration: Sendable {
 
 extension LabConfiguration: Decodable {
   private enum Field: String, CodingKey, CaseIterable {
-    case feeds, links, tcp, tls, dns, player, viewers, devices, pools, policies, seeds, swipes, settle,
+    case feeds, links, tcp, tls, dns, player, dwells, devices, pools, policies, seeds, swipes, settle,
       bandwidth, visits, between
     case simulatedCache = "simulated_cache"
     case maxHeight = "max_height"
@@ -255,13 +255,14 @@ extension LabConfiguration: Decodable {
   }
 
   package init(from decoder: any Decoder) throws {
-    let fields = try decoder.fields(Field.self, removed: ["flicks": SwipeShares.insteadOfFlicks])
+    let fields = try decoder.fields(
+      Field.self, removed: ["flicks": SwipeShares.insteadOfFlicks, "viewers": "use dwells"])
     feeds = try fields.decode([FeedEntry].self, forKey: .feeds)
     try fields.read(.links, into: &links)
     for (field, feature) in [(Field.tcp, LinkFeatures.tcp), (.tls, .tls), (.dns, .dns)] {
       if try fields.decodeIfPresent(Bool.self, forKey: field) == false { linkFeatures.remove(feature) }
     }
-    try fields.read(.viewers, into: &viewers)
+    try fields.read(.dwells, into: &dwells)
     try fields.read(.devices, into: &devices)
     statesDevices = fields.contains(.devices)
     try fields.read(.pools, into: &slotCounts)
@@ -311,7 +312,7 @@ extension LabConfiguration.FeedEntry: Decodable {
   }
 }
 
-extension LabConfiguration.ViewerEntry: Decodable {
+extension LabConfiguration.DwellEntry: Decodable {
   private enum Field: String, CodingKey, CaseIterable {
     case name, dwell, back, bursts
   }

@@ -11,7 +11,7 @@ package struct LabGroup: Sendable {
   package struct Key: Sendable, Hashable {
     package var feed: String?
     package var linkGroup: String?
-    package var viewer: String?
+    package var dwell: String?
     package var device: String?
     package var slotCount: Int?
   }
@@ -20,7 +20,7 @@ package struct LabGroup: Sendable {
   package enum Extent: Sendable, Hashable {
     /// None: all walks.
     case all
-    /// One of feed, link group, viewer and device.
+    /// One of feed, link group, dwell time and device.
     case dimension
     /// All, with the number of slots.
     case cell

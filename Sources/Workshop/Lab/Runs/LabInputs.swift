@@ -4,7 +4,7 @@ package import ReelPool
 package import ReelSimulation
 package import ReelSources
 
-/// The inputs that a lab's configuration names, read and checked: feeds, recordings, viewers, devices.
+/// The inputs that a lab's configuration names, read and checked: feeds, recordings, dwell times, devices.
 package struct LabInputs: Sendable {
   package struct FeedInput: Sendable {
     package let name: String
@@ -22,17 +22,17 @@ package struct LabInputs: Sendable {
     package let spec: LinkSpec
   }
 
-  package struct ViewerInput: Sendable {
+  package struct DwellInput: Sendable {
     package let name: String
-    package let spec: ViewerSpec
+    package let spec: SwipeSpec
   }
 
   package let configuration: LabConfiguration
   package let feeds: [FeedInput]
   package let links: [LinkInput]
-  package let viewers: [ViewerInput]
+  package let dwells: [DwellInput]
   package let devices: [DeviceModel]
-  /// The mean duration, by its own clock, of a walk through each feed by each viewer, with the first seed.
+  /// The mean duration, by its own clock, of a walk through each feed with each dwell time and the first seed.
   package let meanWalkDuration: Duration
 
   /// Reads all inputs that `configuration` names.
@@ -56,8 +56,8 @@ package struct LabInputs: Sendable {
       }
     }
     self.links = try links.named(of: configuration)
-    viewers = try await Self.inputs("viewers", configuration.viewers, of: configuration, name: \.name) {
-      try Self.viewer($0, configuration)
+    dwells = try await Self.inputs("dwells", configuration.dwells, of: configuration, name: \.name) {
+      try Self.dwell($0, configuration)
     }
     var devices = try await Self.inputs("devices", configuration.devices, of: configuration, name: \.name) {
       try DeviceModel(argument: $0)
@@ -68,7 +68,7 @@ package struct LabInputs: Sendable {
     }
     self.devices = devices
     let count = Self.product([
-      feeds.count, self.links.count, viewers.count, devices.count, configuration.slotCounts.count,
+      feeds.count, self.links.count, dwells.count, devices.count, configuration.slotCounts.count,
       configuration.policies.count, configuration.seeds.count,
     ])
     // Plans are made only for the allowed number of walks.
@@ -80,14 +80,14 @@ package struct LabInputs: Sendable {
         advice: "leave out links, seeds or policies")
       throw configuration.path.map { failure.located(at: $0) } ?? failure
     }
-    meanWalkDuration = try Self.meanDuration(configuration, feeds, viewers)
+    meanWalkDuration = try Self.meanDuration(configuration, feeds, dwells)
   }
 
   /// All runs, in order.
   package var runs: LabRuns {
     LabRuns(
       feeds: feeds.map(\.name), links: links.map { LabRuns.Link(name: $0.name, group: $0.group) },
-      viewers: viewers.map(\.name), devices: devices.map(\.name), slotCounts: configuration.slotCounts,
+      dwells: dwells.map(\.name), devices: devices.map(\.name), slotCounts: configuration.slotCounts,
       policies: configuration.policies.map(\.description), seeds: configuration.seeds)
   }
 
@@ -141,38 +141,38 @@ package struct LabInputs: Sendable {
     return FeedInput(name: name, feed: feed, contentHash: hash.value)
   }
 
-  private static func viewer(
-    _ entry: LabConfiguration.ViewerEntry, _ configuration: LabConfiguration
-  ) throws(ReelError) -> ViewerInput {
+  private static func dwell(
+    _ entry: LabConfiguration.DwellEntry, _ configuration: LabConfiguration
+  ) throws(ReelError) -> DwellInput {
     let prefix = "trace:"
     let isTrace = entry.text.trimmed.lowercased().hasPrefix(prefix)
     let text =
       isTrace
       ? prefix + configuration.resolved(entry.text.trimmed.dropFirst(prefix.count).trimmed) : entry.text
-    let spec = try ViewerSpec(parsing: text)
-    return ViewerInput(name: entry.name ?? (isTrace ? entry.text : spec.description), spec: spec)
+    let spec = try SwipeSpec(parsing: text)
+    return DwellInput(name: entry.name ?? (isTrace ? entry.text : spec.description), spec: spec)
   }
 
-  /// Checks that each viewer can walk through each feed.
+  /// Checks that each feed can be walked with each dwell time.
   private static func meanDuration(
-    _ configuration: LabConfiguration, _ feeds: [FeedInput], _ viewers: [ViewerInput]
+    _ configuration: LabConfiguration, _ feeds: [FeedInput], _ dwells: [DwellInput]
   ) throws(ReelError) -> Duration {
     var sum = Duration.zero
-    for (index, viewer) in viewers.enumerated() {
+    for (index, dwell) in dwells.enumerated() {
       for feed in feeds {
         do throws(ReelError) {
           let plan = try WalkPlan(
-            feed.feed, swipeCount: configuration.swipeCount, viewer: viewer.spec,
+            feed.feed, swipeCount: configuration.swipeCount, spec: dwell.spec,
             settle: configuration.settle, seed: configuration.seeds.first ?? 1)
           sum += plan.duration
         } catch {
-          var failure = configuration.located(error, at: "viewers[\(index)]")
+          var failure = configuration.located(error, at: "dwells[\(index)]")
           if feeds.count > 1 { failure.reason += " (feed \(feed.name))" }
           throw failure
         }
       }
     }
-    return sum / (feeds.count * viewers.count)
+    return sum / (feeds.count * dwells.count)
   }
 }
 

@@ -1,7 +1,7 @@
 /// The identity of a walk of a lab: one value of each of the lab's dimensions.
 ///
 /// The names are those of the configuration. Runs that differ only in `slotCount` and `policy` are paired:
-/// the viewer's swipes and the link are the same.
+/// the swipes and the link are the same.
 package struct LabRun: Sendable, Hashable, Codable {
   package var feed: String
   /// The name of the recording or the link's text.
@@ -9,20 +9,20 @@ package struct LabRun: Sendable, Hashable, Codable {
   /// The name under which the results of several links are combined: the folder of a recording, or the link
   /// itself.
   package var linkGroup: String
-  package var viewer: String
+  package var dwell: String
   package var device: String
   package var slotCount: Int
   package var policy: String
   package var seed: UInt64
 
   package init(
-    feed: String, link: String, linkGroup: String, viewer: String, device: String, slotCount: Int,
+    feed: String, link: String, linkGroup: String, dwell: String, device: String, slotCount: Int,
     policy: String, seed: UInt64
   ) {
     self.feed = feed
     self.link = link
     self.linkGroup = linkGroup
-    self.viewer = viewer
+    self.dwell = dwell
     self.device = device
     self.slotCount = slotCount
     self.policy = policy
@@ -41,7 +41,7 @@ extension LabRun {
   }
 
   private enum CodingKeys: String, CodingKey {
-    case feed, link, viewer, device, policy, seed
+    case feed, link, dwell, device, policy, seed
     case linkGroup = "link_group"
     case slotCount = "slots"
   }
@@ -61,7 +61,7 @@ package struct LabRuns: Sendable {
   package struct Places: Sendable, Hashable {
     package var feed = 0
     package var link = 0
-    package var viewer = 0
+    package var dwell = 0
     package var device = 0
     package var seed = 0
     package var slotCount = 0
@@ -70,7 +70,7 @@ package struct LabRuns: Sendable {
 
   let feeds: [String]
   let links: [Link]
-  let viewers: [String]
+  let dwells: [String]
   let devices: [String]
   let slotCounts: [Int]
   let policies: [String]
@@ -82,7 +82,7 @@ package struct LabRuns: Sendable {
     // The last dimension changes from run to run.
     let dimensions: [(WritableKeyPath<Places, Int>, Int)] = [
       (\.policy, policies.count), (\.slotCount, slotCounts.count), (\.seed, seeds.count),
-      (\.device, devices.count), (\.viewer, viewers.count), (\.link, links.count), (\.feed, feeds.count),
+      (\.device, devices.count), (\.dwell, dwells.count), (\.link, links.count), (\.feed, feeds.count),
     ]
     for (place, count) in dimensions {
       places[keyPath: place] = rest % count
@@ -96,7 +96,7 @@ extension LabRuns: RandomAccessCollection {
   package var startIndex: Int { 0 }
 
   package var endIndex: Int {
-    [feeds.count, links.count, viewers.count, devices.count, slotCounts.count, policies.count, seeds.count]
+    [feeds.count, links.count, dwells.count, devices.count, slotCounts.count, policies.count, seeds.count]
       .reduce(1, *)
   }
 
@@ -104,7 +104,7 @@ extension LabRuns: RandomAccessCollection {
     let places = places(at: index)
     let link = links[places.link]
     return LabRun(
-      feed: feeds[places.feed], link: link.name, linkGroup: link.group, viewer: viewers[places.viewer],
+      feed: feeds[places.feed], link: link.name, linkGroup: link.group, dwell: dwells[places.dwell],
       device: devices[places.device], slotCount: slotCounts[places.slotCount],
       policy: policies[places.policy], seed: seeds[places.seed])
   }

@@ -18,7 +18,7 @@ package final class LabStore {
   /// The first line.
   package struct Header: Sendable, Hashable, Codable {
     /// The version of the format, which the names of the figures belong to.
-    package var lab = 2
+    package var lab = 3
     /// The version of Reel.
     package var reel: String
     /// `LabInputs.fingerprint`.
@@ -220,12 +220,12 @@ extension LabInputs {
       }
     }
     for link in links { hash.combine("link \(link.name) \(link.group) \(Self.text(link.spec))") }
-    for viewer in viewers {
-      hash.combine("viewer \(viewer.name) \(viewer.spec.shares)")
-      if case .trace(let trace) = viewer.spec.dwell {
+    for dwell in dwells {
+      hash.combine("dwell \(dwell.name) \(dwell.spec.shares)")
+      if case .trace(let trace) = dwell.spec.dwell {
         for entry in trace.entries { hash.combine("\(entry.dwell) \(entry.move)") }
       } else {
-        hash.combine("\(viewer.spec.dwell)")
+        hash.combine("\(dwell.spec.dwell)")
       }
     }
     for device in devices { hash.combine("device \(device.name)") }

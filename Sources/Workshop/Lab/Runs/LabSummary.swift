@@ -8,7 +8,7 @@ package struct LabSummary: Sendable {
     package var feeds: [String] = []
     package var links: [String] = []
     package var linkGroups: [String] = []
-    package var viewers: [String] = []
+    package var dwells: [String] = []
     package var devices: [String] = []
     package var slotCounts: [Int] = []
     package var policies: [String] = []
@@ -22,7 +22,7 @@ package struct LabSummary: Sendable {
   package let runCount: Int
   /// The number of walks that the lab has; more than `runCount` if it was interrupted.
   package let plannedCount: Int
-  /// All walks, then those that have one of feed, link group, viewer and device in common if the lab varies
+  /// All walks, then those that have one of feed, link group, dwell time and device in common if the lab varies
   /// more than one of these, then those that have all of these and the number of slots in common.
   package let groups: [LabGroup]
   /// The items that failed, each once for each error, in the order of the feeds and items.
@@ -100,7 +100,7 @@ package struct LabSummary: Sendable {
     }
     return Dimensions(
       feeds: distinct(\.feed), links: distinct(\.link), linkGroups: distinct(\.linkGroup),
-      viewers: distinct(\.viewer), devices: distinct(\.device), slotCounts: distinct(\.slotCount).sorted(),
+      dwells: distinct(\.dwell), devices: distinct(\.device), slotCounts: distinct(\.slotCount).sorted(),
       policies: distinct(\.policy), seeds: distinct(\.seed))
   }
 
@@ -128,13 +128,13 @@ package struct LabSummary: Sendable {
     _ results: [LabResult], _ dimensions: Dimensions, baseline: String?
   ) -> [LabGroup] {
     let pairs = Set(results.map(\.run.pair)).sorted { one, other in
-      (one.feed, one.linkGroup, one.link, one.viewer, one.device, one.seed)
-        < (other.feed, other.linkGroup, other.link, other.viewer, other.device, other.seed)
+      (one.feed, one.linkGroup, one.link, one.dwell, one.device, one.seed)
+        < (other.feed, other.linkGroup, other.link, other.dwell, other.device, other.seed)
     }
     let numbers = Dictionary(uniqueKeysWithValues: pairs.enumerated().map { ($1, $0) })
     let numbered = results.map { (pair: numbers[$0.run.pair] ?? 0, result: $0) }.sorted { $0.pair < $1.pair }
     let hasMargins =
-      [dimensions.feeds, dimensions.linkGroups, dimensions.viewers, dimensions.devices]
+      [dimensions.feeds, dimensions.linkGroups, dimensions.dwells, dimensions.devices]
       .count { $0.count > 1 } > 1
     var samples: [LabGroup.Key: [LabPool: LabSamples]] = [:]
     for (pair, result) in numbered {
@@ -142,13 +142,13 @@ package struct LabSummary: Sendable {
       var keys = [
         LabGroup.Key(),
         LabGroup.Key(
-          feed: run.feed, linkGroup: run.linkGroup, viewer: run.viewer, device: run.device,
+          feed: run.feed, linkGroup: run.linkGroup, dwell: run.dwell, device: run.device,
           slotCount: run.slotCount),
       ]
       if hasMargins {
         keys += [
           LabGroup.Key(feed: run.feed), LabGroup.Key(linkGroup: run.linkGroup),
-          LabGroup.Key(viewer: run.viewer), LabGroup.Key(device: run.device),
+          LabGroup.Key(dwell: run.dwell), LabGroup.Key(device: run.device),
         ]
       }
       for key in keys {
@@ -180,10 +180,10 @@ package struct LabSummary: Sendable {
     }
     let margins = [
       keys(dimensions.feeds, \.feed), keys(dimensions.linkGroups, \.linkGroup),
-      keys(dimensions.viewers, \.viewer), keys(dimensions.devices, \.device),
+      keys(dimensions.dwells, \.dwell), keys(dimensions.devices, \.device),
     ]
     var cells = keys(of: margins[0], dimensions.linkGroups, \.linkGroup)
-    cells = keys(of: cells, dimensions.viewers, \.viewer)
+    cells = keys(of: cells, dimensions.dwells, \.dwell)
     cells = keys(of: cells, dimensions.devices, \.device)
     cells = keys(of: cells, dimensions.slotCounts, \.slotCount)
     return [(LabGroup.Key(), .all)]
@@ -194,12 +194,12 @@ package struct LabSummary: Sendable {
 /// In JSON:
 ///
 /// - `baseline`, `runs`, `planned` (the walks of the whole lab), and `resamples`, the number of the bootstrap's draws.
-/// - `feeds`, `links`, `link_groups`, `viewers`, `devices`, `slots`, `policies`, `seeds`: the dimensions.
+/// - `feeds`, `links`, `link_groups`, `dwells`, `devices`, `slots`, `policies`, `seeds`: the dimensions.
 /// - `failed_items`: for each item that failed `feed`, `item_index`, `error` and `runs`, the walks in which it failed.
 /// - `visits`: with several visits or a simulated cache, for each pool `slots`, `policy`, `runs`, `visits` (the means of each
 ///   visit), and `cache` (what it saves and costs).
 /// - `groups`: for each group
-///   - those of `feed`, `link_group`, `viewer`, `device` and `slots` that its walks have in common; `runs`.
+///   - those of `feed`, `link_group`, `dwell`, `device` and `slots` that its walks have in common; `runs`.
 ///   - `pools`: for each pool `slots`, `policy`, `runs`, `failed` (of these), and `figures`: for each of
 ///     ``WalkFigures`` that labs have, by name, `runs` (walks that have it), `mean`, `median` and `p95` over walks.
 ///   - `differences` from the smallest pool with the baseline's policy: for each `slots`, `policy`, `minus_slots`, `minus_policy`, `pairs`, and `figures`: for each figure `pairs` (whose walks both
@@ -211,7 +211,7 @@ extension LabSummary: Encodable {
       "baseline": baseline, "runs": runCount, "planned": plannedCount,
       "resamples": PairedBootstrap.resampleCount,
       "feeds": dimensions.feeds, "links": dimensions.links, "link_groups": dimensions.linkGroups,
-      "viewers": dimensions.viewers, "devices": dimensions.devices, "slots": dimensions.slotCounts,
+      "dwells": dimensions.dwells, "devices": dimensions.devices, "slots": dimensions.slotCounts,
       "policies": dimensions.policies, "seeds": dimensions.seeds, "groups": groups,
       "failed_items": failures.isEmpty ? nil : failures, "visits": visits.isEmpty ? nil : visits,
     ])
@@ -237,7 +237,7 @@ extension LabSummary.Failure: Encodable {
 extension LabGroup: Encodable {
   package func encode(to encoder: any Encoder) throws {
     try encoder.encode([
-      "feed": key.feed, "link_group": key.linkGroup, "viewer": key.viewer, "device": key.device,
+      "feed": key.feed, "link_group": key.linkGroup, "dwell": key.dwell, "device": key.device,
       "slots": key.slotCount, "runs": runCount, "pools": rows, "differences": differences,
     ])
   }

@@ -156,16 +156,14 @@ package struct DwellTrace: Sendable, Hashable {
   }
 }
 
-/// A viewer of a walk: the dwell times and the kinds of swipes.
-package struct ViewerSpec: Sendable, Hashable {
+/// How a walk is swiped: the dwell times and the kinds of swipes.
+package struct SwipeSpec: Sendable, Hashable {
   /// The time that the viewer looks at each item.
   package let dwell: DwellSpec
   /// The shares of swipes back and bursts. A trace determines its swipes itself: the shares are then
   /// the usual ones, and have no effect.
   package let shares: SwipeShares
 
-  /// A viewer.
-  ///
   /// - Throws: `ReelError` of kind `usage` for a trace with other shares than the usual ones.
   package init(dwell: DwellSpec, shares: SwipeShares = .usual) throws(ReelError) {
     if case .trace = dwell, shares != .usual {
@@ -217,7 +215,7 @@ package struct ViewerSpec: Sendable, Hashable {
   }
 }
 
-extension ViewerSpec: CustomStringConvertible {
+extension SwipeSpec: CustomStringConvertible {
   /// The form that `init(parsing:)` accepts.
   package var description: String {
     let shares = shares.description

@@ -72,7 +72,7 @@ package struct WalkPlan: Sendable, Hashable {
   ///   - feed: The feed.
   ///   - swipeCount: The number of swipes, including those within bursts. With `nil`, there is one for each line of a
   ///     trace, or 20 without a trace.
-  ///   - viewer: The dwell times, and the shares of swipes back and bursts.
+  ///   - spec: The dwell times, and the shares of swipes back and bursts.
   ///   - settle: The time from the end of each drag to its settle.
   ///   - seed: The seed of the random sequences.
   /// - Throws: `ReelError` of kind `usage` for an empty feed, and for a number of swipes below 0 or above `swipeLimit`;
@@ -80,21 +80,21 @@ package struct WalkPlan: Sendable, Hashable {
   ///   the first item without ``ReelPool/FeedItem/retention``, or without ``ReelPool/FeedItem/duration`` where viewers
   ///   are left at the end of its curve, whether or not the walk visits it.
   package init(
-    _ feed: Feed, swipeCount: Int? = nil, viewer: ViewerSpec, settle: Duration = .zero, seed: UInt64 = 0
+    _ feed: Feed, swipeCount: Int? = nil, spec: SwipeSpec, settle: Duration = .zero, seed: UInt64 = 0
   ) throws(ReelError) {
-    if viewer.dwell == .retention {
+    if spec.dwell == .retention {
       for (index, item) in feed.items.enumerated() { _ = try Self.curve(of: item, at: index) }
     }
     let itemCount = feed.items.count
     guard itemCount > 0 else { throw ReelError(.usage, "an empty feed can't be walked") }
-    let count = swipeCount ?? Self.usualSwipeCount(viewer.dwell)
+    let count = swipeCount ?? Self.usualSwipeCount(spec.dwell)
     guard (0...Self.swipeLimit).contains(count) else {
       throw ReelError(.usage, "the number of swipes must be from 0 to \(Self.swipeLimit)")
     }
     self.itemCount = itemCount
     self.seed = seed
     self.settle = settle
-    if case .trace(let trace) = viewer.dwell {
+    if case .trace(let trace) = spec.dwell {
       (steps, closingDwell) = try Self.steps(of: trace, itemCount: itemCount, swipeCount: count)
       return
     }
@@ -103,13 +103,13 @@ package struct WalkPlan: Sendable, Hashable {
     var (steps, current, travel, rest) = ([WalkStep](), 0, 1, itemCount > 1 ? count : 0)
     while rest > 0 {
       // Each step takes the same number of random values, whether it uses them or not.
-      let isBurst = SwipeShares.holds(viewer.shares.bursts, for: random.next())
-      let isBack = SwipeShares.holds(viewer.shares.back, for: random.next())
+      let isBurst = SwipeShares.holds(spec.shares.bursts, for: random.next())
+      let isBack = SwipeShares.holds(spec.shares.back, for: random.next())
       let length = Self.burstLengths.lowerBound + Int(random.next() % UInt64(Self.burstLengths.count))
       if !(0..<itemCount).contains(current + travel) { travel = -travel }
       let room = travel > 0 ? itemCount - 1 - current : current
       let burst = min(length, room, rest)
-      let dwell = try Self.next(viewer.dwell, of: current, &dwells, feed)
+      let dwell = try Self.next(spec.dwell, of: current, &dwells, feed)
       if isBurst, burst > 1 {
         let path = (1...burst).map { current + $0 * travel }
         steps.append(WalkStep(dwell: dwell, kind: .burst, path: path))
@@ -122,7 +122,7 @@ package struct WalkPlan: Sendable, Hashable {
       rest -= steps[steps.count - 1].path.count
     }
     self.steps = steps
-    closingDwell = try Self.next(viewer.dwell, of: current, &dwells, feed)
+    closingDwell = try Self.next(spec.dwell, of: current, &dwells, feed)
   }
 
   // MARK: - Private

@@ -5,8 +5,8 @@ import Testing
 
 @testable import ReelLab
 
-@Suite("Viewers")
-struct ViewerSpecTests {
+@Suite("How a walk is swiped")
+struct SwipeSpecTests {
   @Test(
     "Written forms",
     arguments: [
@@ -15,19 +15,19 @@ struct ViewerSpecTests {
       ("retention,back=15%,bursts=5%", "retention"),
     ])
   func parsing(text: String, canonical: String) throws {
-    let viewer = try ViewerSpec(parsing: text)
-    #expect(viewer.description == canonical)
-    #expect(try ViewerSpec(parsing: canonical) == viewer)
+    let spec = try SwipeSpec(parsing: text)
+    #expect(spec.description == canonical)
+    #expect(try SwipeSpec(parsing: canonical) == spec)
   }
 
   @Test(
-    "What is no viewer",
+    "Malformed texts",
     arguments: [
       "", "back=20%", "exp:5s,back=20", "exp:5s,back=0.2", "exp:5s,back=101%", "exp:5s,back=-1%",
       "exp:5s,back=", "exp:5s,back=1%,back=1%", "exp:5s,backs=1%", "exp:5s,", "exp:5s,flicks=20%",
     ])
   func malformed(text: String) {
-    let error = #expect(throws: ReelError.self) { try ViewerSpec(parsing: text) }
+    let error = #expect(throws: ReelError.self) { try SwipeSpec(parsing: text) }
     #expect(error?.kind == .usage)
   }
 
@@ -38,8 +38,8 @@ struct ViewerSpecTests {
       #expect(throws: ReelError.self) { try SwipeShares(bursts: share) }
     }
     let trace = DwellSpec.trace(try DwellTrace(text: "1\n", name: "t"))
-    #expect(try ViewerSpec(dwell: trace).reportedShares == nil)
-    #expect(throws: ReelError.self) { try ViewerSpec(dwell: trace, shares: try SwipeShares(back: 0.1)) }
+    #expect(try SwipeSpec(dwell: trace).reportedShares == nil)
+    #expect(throws: ReelError.self) { try SwipeSpec(dwell: trace, shares: try SwipeShares(back: 0.1)) }
   }
 
   @Test("A share holds for as many random numbers; whole percents depend on the number modulo 100")
