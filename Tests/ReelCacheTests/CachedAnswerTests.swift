@@ -122,7 +122,7 @@ import Testing
     let running = RunningTransfers()
     let key = EntryKey(hashing: ["a"])
     func opens(_ range: ByteRange, mayWait: Bool = true) -> Bool {
-      if case .open = running.turn(for: [key], range, mayWait: mayWait) { true } else { false }
+      if case .open = running.turn(for: key, range, mayWait: mayWait) { true } else { false }
     }
     #expect(opens(ByteRange(offset: 0, length: 1000)))
     #expect(!opens(ByteRange(offset: 999, length: 1000)))

@@ -94,7 +94,7 @@ final class CachedRead: Sendable {
   /// Joins a transfer that brings the bytes at a position, or begins one.
   private func findTransfer(at position: Int64) async throws {
     let range = ByteRange(offset: position, length: end.map { $0 - position })
-    switch cache.running.turn(for: [entry.key], range, version: entry.answer.version) {
+    switch cache.running.turn(for: entry.key, range, version: entry.answer.version) {
     case .wait(let opening):
       await opening.wait()
       try Task.checkCancellation()

@@ -71,7 +71,7 @@ public final class MediaCache: Fetching, ConnectionOpening {
   ///   it came from the folder.
   public func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     guard Self.mayStore(request) else { return try await base.fetch(request) }
-    let keys = Self.keys(of: request)
+    let key = Self.key(of: request)
     var request = request
     var requestCount = 0
     // Whether what is stored may be used; nil before the server was asked.
@@ -79,11 +79,11 @@ public final class MediaCache: Fetching, ConnectionOpening {
     var mayWait = true
     while true {
       try Task.checkCancellation()
-      let entry = isConfirmed == false ? nil : entry(for: request, keys)
+      let entry = isConfirmed == false ? nil : entry(for: request, key)
       if let entry, isConfirmed == true || isUsable(entry, for: request), hasStart(of: entry, request) {
         return response(from: entry, to: request, requestCount: requestCount)
       }
-      switch running.turn(for: keys, request.range ?? .all, mayWait: mayWait) {
+      switch running.turn(for: key, request.range ?? .all, mayWait: mayWait) {
       case .wait(let opening):
         await opening.wait()
         // If the other request brought nothing to share, nor may the next.
@@ -100,16 +100,16 @@ public final class MediaCache: Fetching, ConnectionOpening {
         do {
           switch try await send(request, confirming: isConfirmed == nil ? entry : nil) {
           case .answer(let response, let end, let sentAt):
-            return try await keep(response, to: request, end, keys, opening, sentAt: sentAt, requestCount)
+            return try await keep(response, to: request, end, key, opening, sentAt: sentAt, requestCount)
           case .confirmation(let holds, let count):
             isConfirmed = holds
             requestCount += count
             // It has been reported.
             request.report = nil
-            running.end(opening, of: keys[0])
+            running.end(opening, of: key)
           }
         } catch {
-          running.end(opening, of: keys[0])
+          running.end(opening, of: key)
           throw error
         }
       }
@@ -229,7 +229,7 @@ public final class MediaCache: Fetching, ConnectionOpening {
 
   /// Keeps an answer of the server if that is allowed, and returns it.
   private func keep(
-    _ response: FetchResponse, to request: FetchRequest, _ end: Int64?, _ keys: [EntryKey],
+    _ response: FetchResponse, to request: FetchRequest, _ end: Int64?, _ key: EntryKey,
     _ opening: Completion,
     sentAt: WallTime, _ requestCount: Int
   ) async throws -> FetchResponse {
@@ -246,32 +246,31 @@ public final class MediaCache: Fetching, ConnectionOpening {
       var answer = StoredAnswer(
         response, to: request, isManifest: text != nil, sentAt: sentAt, receivedAt: receivedAt)
     else {
-      for key in keys { folder.remove(key) }
-      running.end(opening, of: keys[0])
+      // A part says nothing of the whole.
+      if response.head?.status != 206 { folder.remove(key) }
+      running.end(opening, of: key)
       return response
     }
-    let key = answer.strongValidator == nil ? keys[1] : keys[0]
     if let text {
       answer.resourceByteCount = Int64(text.bytes.count)
       keep(
         text.bytes, text.format, of: Entry(key: key, answer: answer), requested: request.url, at: response.url
       )
-      running.end(opening, of: keys[0])
+      running.end(opening, of: key)
       return response
     }
     if let known = answer.resourceByteCount ?? storedAnswer(key)?.knownByteCount(of: answer.version) {
       answer.resourceByteCount = known
     }
     // Other versions are of no use any more.
-    if key == keys[1] { folder.remove(keys[0]) }
     folder.remove(key, exceptVersion: answer.version)
     let entry = Entry(key: key, answer: answer)
     guard record(entry) else {
-      running.end(opening, of: keys[0])
+      running.end(opening, of: key)
       return response
     }
     let transfer = share(response, to: end, entry)
-    running.end(opening, of: keys[0], with: transfer)
+    running.end(opening, of: key, with: transfer)
     return self.response(
       from: entry, joined: transfer, to: request, requestCount: response.requestCount, response)
   }
@@ -373,27 +372,21 @@ public final class MediaCache: Fetching, ConnectionOpening {
       && !request.headers.contains { $0.isCredential || steering.contains($0.name.canonicalName) }
   }
 
-  /// The entry of a resource, and the one of a single answer whose bytes can't be joined with others.
-  private static func keys(of request: FetchRequest) -> [EntryKey] {
-    let url = request.url.absoluteString.prefix { $0 != "#" }
-    let range = request.range ?? .all
-    return [EntryKey(hashing: [String(url)]), EntryKey(hashing: [String(url), range.httpHeaderValue])]
+  private static func key(of request: FetchRequest) -> EntryKey {
+    EntryKey(hashing: [String(request.url.absoluteString.prefix { $0 != "#" })])
   }
 
-  private func entry(for request: FetchRequest, _ keys: [EntryKey]) -> Entry? {
-    for key in keys {
-      guard let answer = storedAnswer(key), answer.matches(request) else { continue }
-      let entry = Entry(key: key, answer: answer)
-      // Bytes of an answer without a strong validator are of use only if all are there: no others can follow.
-      if answer.strongValidator != nil || isWhole(entry, request) { return entry }
-    }
-    return nil
+  private func entry(for request: FetchRequest, _ key: EntryKey) -> Entry? {
+    guard let answer = storedAnswer(key), answer.matches(request) else { return nil }
+    let entry = Entry(key: key, answer: answer)
+    // Without a strong validator, no other bytes can follow those of the one answer that is stored.
+    return answer.strongValidator != nil || isWhole(entry, nil) ? entry : nil
   }
 
   /// Nil unless all bytes of the request are stored.
   private func wholeEntry(for request: FetchRequest) -> Entry? {
-    guard Self.mayStore(request), let entry = entry(for: request, Self.keys(of: request)) else { return nil }
-    return isWhole(entry, request) ? entry : nil
+    guard Self.mayStore(request), let entry = entry(for: request, Self.key(of: request)) else { return nil }
+    return isWhole(entry, request.range) ? entry : nil
   }
 
   private func storedAnswer(_ key: EntryKey) -> StoredAnswer? {
@@ -418,9 +411,10 @@ public final class MediaCache: Fetching, ConnectionOpening {
       || folder.storedEnd(of: entry.key, version: entry.answer.version, from: position) != nil
   }
 
-  private func isWhole(_ entry: Entry, _ request: FetchRequest) -> Bool {
-    let position = request.range?.offset ?? 0
-    guard let end = entry.answer.end(of: request.range) else { return false }
+  /// True if all bytes of a range of the resource are stored; nil for all of it.
+  private func isWhole(_ entry: Entry, _ range: ByteRange?) -> Bool {
+    let position = range?.offset ?? 0
+    guard let end = entry.answer.end(of: range) else { return false }
     return position == 0 && end == 0
       || folder.storedEnd(of: entry.key, version: entry.answer.version, from: position).map { $0 >= end }
         ?? false

@@ -207,25 +207,21 @@ final class RunningTransfers: Sendable {
   private let state = Locked(State(), rank: .body)
 
   /// - Parameters:
-  ///   - keys: The entries that may have the bytes. The first one is that of the resource.
   ///   - range: The range that is wanted. Its first byte decides.
   ///   - version: The version that is wanted; nil for any.
   ///   - mayWait: False to send a request even if another one may bring the bytes.
   func turn(
-    for keys: [EntryKey], _ range: ByteRange, version: EntryVersion? = nil, mayWait: Bool = true
+    for key: EntryKey, _ range: ByteRange, version: EntryVersion? = nil, mayWait: Bool = true
   ) -> Turn {
     let position = range.offset
     return state.withLock { state in
-      for key in keys {
-        for index in (state.transfers[key] ?? []).indices {
-          guard let transfer = state.transfers[key]?[index].transfer, transfer.reaches(position),
-            version.map({ $0 == transfer.answer.version }) ?? true
-          else { continue }
-          state.transfers[key]?[index].readerCount += 1
-          return .join(transfer)
-        }
+      for index in (state.transfers[key] ?? []).indices {
+        guard let transfer = state.transfers[key]?[index].transfer, transfer.reaches(position),
+          version.map({ $0 == transfer.answer.version }) ?? true
+        else { continue }
+        state.transfers[key]?[index].readerCount += 1
+        return .join(transfer)
       }
-      let key = keys[0]
       let reach = 0...SharedTransfer.nearByteCount
       let other = state.openings[key]?.first {
         reach.contains(position - $0.range.offset) && position < $0.range.end ?? .max

@@ -56,6 +56,8 @@ struct StoredAnswer: Codable, Sendable, Equatable {
     resourceByteCount = response.resourceByteCount
     let isCoded = head.fields[.contentEncoding].map { $0.lowercased() != "identity" } ?? false
     strongValidator = isCoded ? nil : Self.strongValidator(stored)
+    // A part that no other can be joined with would be shown beside parts of other versions.
+    if head.status == 206, strongValidator == nil { return nil }
     version = strongValidator.map { Self.version(of: $0) } ?? .random(in: 0...(.max))
   }
 
