@@ -38,8 +38,8 @@ let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
 
 // What a program imports.
 let libraryModules = [
-  "Reel", "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelCache", "ReelSources", "ReelReading",
-  "ReelPlayback", "ReelPool",
+  "Reel", "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelCache", "ReelSources",
+  "ReelReading", "ReelPlayback", "ReelPool",
 ]
 let library: [Target] = [
   .systemLibrary(

@@ -14,7 +14,7 @@ import Testing
   private let folder: TemporaryFolder
   private let cache: MediaCache
 
-  private static let url = URL(string: "http://example.com/a")!
+  private static let url = URL.example("/a")
   private static let fresh: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"1\""]
 
   init() throws {

@@ -150,3 +150,13 @@ final class SetClock: WallClock {
 
   func sleep(for duration: Duration) async throws { try await Task.sleep(for: duration) }
 }
+
+extension URL {
+  /// A resource of `http://example.com`.
+  static func example(_ path: String) -> URL {
+    guard let url = URL(string: "http://example.com\(path)") else {
+      preconditionFailure("not a path: \(path)")
+    }
+    return url
+  }
+}

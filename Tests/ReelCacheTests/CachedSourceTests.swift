@@ -21,7 +21,7 @@ import Testing
       at: folder.url, byteLimit: 100_000_000, inFrontOf: origin, logger: Logger(label: "test"))
   }
 
-  private static let url = URL(string: "http://example.com/a.mp4")!
+  private static let url = URL.example("/a.mp4")
 
   private func serve(_ path: String, tag: String) throws {
     origin["/a.mp4"] = .init(

@@ -24,7 +24,7 @@ import Testing
       logger: Logger(label: "test"))
   }
 
-  private func url(_ path: String) -> URL { URL(string: "http://example.com\(path)")! }
+  private func url(_ path: String) -> URL { URL.example(path) }
 
   private func read(
     _ cache: MediaCache, _ path: String, _ range: ByteRange? = nil, purpose: FetchPurpose = .segment,
@@ -144,7 +144,9 @@ import Testing
     #expect(origin.asked.isEmpty)
   }
 
-  @Test("Without a strong validator, only a whole answer is kept", arguments: [[:], [.eTag: "W/\"1\""]] as [HTTPFields])
+  @Test(
+    "Without a strong validator, only a whole answer is kept",
+    arguments: [[:], [.eTag: "W/\"1\""]] as [HTTPFields])
   func unvalidatedParts(fields: HTTPFields) async throws {
     let bytes = Self.bytes(300_000)
     origin["/a.mp4"] = .init(bytes: bytes, fields: [.cacheControl: "max-age=60"] + fields)

@@ -7,11 +7,11 @@ import Testing
 
 /// RFC 9111, field by field.
 @Suite struct StoredAnswerTests {
-  private static let sent = WallTime(iso8601: "2026-11-06T08:49:37Z")!
+  private static let sent = WallTime(nanosecondsSince1970: 1_793_954_977_000_000_000)
   private static let date = "Fri, 06 Nov 2026 08:49:37 GMT"
 
   private func answer(_ fields: HTTPFields, isManifest: Bool = false, status: Int = 200) -> StoredAnswer? {
-    let request = FetchRequest(url: URL(string: "http://example.com/a.m4s")!, purpose: .segment)
+    let request = FetchRequest(url: .example("/a.m4s"), purpose: .segment)
     var response = FetchResponse(
       url: request.url, contentType: nil, bodyOffset: 0, bodyByteCount: 10, resourceByteCount: 10,
       supportsRanges: true,
