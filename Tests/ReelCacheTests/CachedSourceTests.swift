@@ -56,6 +56,18 @@ import Testing
     #expect(frames == (try await ReelTestSupport.frames(of: "media/colour-hlg.mp4")))
   }
 
+  @Test("A file that changed behind stored frames goes on with those of the server")
+  func changedInTheMiddle() async throws {
+    try serve("media/colour-709-full.mp4", tag: "\"1\"")
+    let size = try #require(origin["/a.mp4"]?.bytes.count)
+    let head = try await cache.fetch(
+      FetchRequest(url: Self.url, range: ByteRange(offset: 0, length: Int64(size - 100)), purpose: .segment))
+    _ = try await head.body.collect(upTo: size)
+    try serve("media/colour-hlg.mp4", tag: "\"2\"")
+    let frames = try await extract(.count(0), from: .url(Self.url), fetcher: cache).frames
+    #expect(frames.count == (try await ReelTestSupport.frames(of: "media/colour-hlg.mp4")).count)
+  }
+
   @Test("A file is decoded from the folder without a request")
   func storedFile() async throws {
     try serve("media/colour-709-full.mp4", tag: "\"1\"")

@@ -126,15 +126,17 @@ public struct FrameExtractor: Sendable {
     if case .every(let interval) = selection, interval <= .zero {
       throw ReelError(.usage, "the interval between frames must be greater than 0", at: source.name)
     }
-    let hasFrame = Atomic(false)
-    let handle = { @Sendable (frame: VideoFrame) throws in
-      hasFrame.store(true, ordering: .relaxed)
-      try handle(frame)
-    }
-    return try await opener.use(
-      source, readsAhead: selection.readsAhead, mayRepeat: { !hasFrame.load(ordering: .relaxed) }
-    ) { opening in
-      try await BlockingThread.run(
+    // If the source is opened again, because a store has parts of another version, it goes on after the last frame.
+    let givenCount = Atomic(0)
+    return try await opener.use(source, readsAhead: selection.readsAhead) { opening in
+      let given = givenCount.load(ordering: .relaxed)
+      let count = Atomic(0)
+      let handle = { @Sendable (frame: VideoFrame) throws in
+        guard count.add(1, ordering: .relaxed).newValue > given else { return }
+        givenCount.add(1, ordering: .relaxed)
+        try handle(frame)
+      }
+      return try await BlockingThread.run(
         named: "extract", on: opening.context.scope.runtime, cachesMemory: true
       ) {
         var report = try FramePicker(

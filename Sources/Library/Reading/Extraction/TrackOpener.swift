@@ -35,14 +35,13 @@ package struct TrackOpener: Sendable {
   /// - Parameters:
   ///   - readsAhead: True if more than the first few frames are needed, in order.
   ///   - record: Receives each manifest that is read.
-  ///   - mayRepeat: False once `body` can't be called again, because it has passed something on. It is called again if a
-  ///     store has another version of a part than the server.
+  ///   - body: It is called again if a store has another version of a part than the server.
   ///
   /// Throws `ReelError` located at the source, the error of `body`, or `CancellationError`.
   package func use<Result: Sendable>(
     _ source: MediaSource, readsAhead: Bool,
     recording record: (@Sendable (LoadedManifest.Document) -> Void)? = nil,
-    mayRepeat: () -> Bool = { true }, _ body: (OpenSource) async throws -> Result
+    _ body: (OpenSource) async throws -> Result
   ) async throws -> Result {
     func read(bypassesStore: Bool) async throws -> Result {
       try await self.read(
@@ -51,7 +50,7 @@ package struct TrackOpener: Sendable {
     func readOneVersion() async throws -> Result {
       do {
         return try await read(bypassesStore: false)
-      } catch let error as ReelError where error.found == .otherVersion && mayRepeat() {
+      } catch let error as ReelError where error.found == .otherVersion {
         return try await read(bypassesStore: true)
       }
     }
