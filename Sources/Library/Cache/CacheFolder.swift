@@ -136,7 +136,7 @@ final class CacheFolder: Sendable {
     }
   }
 
-  /// Removes what was not used for the longest time, until entries take at most so many bytes.
+  /// Removes the least recently used entries until the rest take at most this many bytes.
   func trim(toByteCount byteCount: Int64) {
     guard let shared, shared.byteCount > byteCount else { return }
     attempt { (shared) throws(SystemFailure) in try trim(shared, toByteCount: byteCount) }

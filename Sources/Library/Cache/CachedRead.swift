@@ -113,25 +113,6 @@ final class CachedRead: Sendable {
   }
 }
 
-extension StoredAnswer {
-  /// The position after the last byte of a range of the resource; nil if its size is unknown and matters.
-  func end(of range: ByteRange?) -> Int64? {
-    switch (range?.end, resourceByteCount) {
-    case (let end?, let size?): min(end, size)
-    case (let end?, nil): end
-    case (nil, let size): size
-    }
-  }
-
-  /// The place of the resource, which its references are relative to.
-  func url(of request: FetchRequest) -> URL { finalURL.flatMap { URL(string: $0) } ?? request.url }
-
-  /// The size of the resource, if it is of this version.
-  func knownByteCount(of version: EntryVersion) -> Int64? {
-    version == self.version ? resourceByteCount : nil
-  }
-}
-
 extension FetchResponse {
   /// The end of the range of a request that this is the answer to; nil for the end of the resource.
   func end(to request: FetchRequest) -> Int64? { head?.status == 206 ? request.range?.end : nil }

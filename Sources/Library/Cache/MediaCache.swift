@@ -142,7 +142,7 @@ public final class MediaCache: Fetching, ConnectionOpening {
 
   // MARK: - Requests
 
-  /// What is stored of a resource, or of one answer for a range of it.
+  /// What is stored of a resource.
   struct Entry {
     let key: EntryKey
     var answer: StoredAnswer
@@ -230,8 +230,7 @@ public final class MediaCache: Fetching, ConnectionOpening {
   /// Keeps an answer of the server if that is allowed, and returns it.
   private func keep(
     _ response: FetchResponse, to request: FetchRequest, _ end: Int64?, _ key: EntryKey,
-    _ opening: Completion,
-    sentAt: WallTime, _ requestCount: Int
+    _ opening: Completion, sentAt: WallTime, _ requestCount: Int
   ) async throws -> FetchResponse {
     var response = response
     response.requestCount += requestCount
