@@ -11,12 +11,18 @@ final class CachedOrigin: Fetching {
     var chunkByteCount = 10_000
     /// The number of bytes after which a body breaks; nil for none.
     var breaksAfter: Int?
+    /// The number of bytes after which a body gives nothing until it is cancelled; nil for none.
+    var hangsAfter: Int?
     var isPersonal = false
     var redirectsTo: String?
     /// False if no answer states the size.
     var statesSize = true
     /// False if ranges are answered with the whole.
     var sendsRanges = true
+    /// False if the answer of a range has no caching fields.
+    var describesParts = true
+    /// What 304 states besides the fields of the resource.
+    var confirmation: HTTPFields = [:]
   }
 
   struct Asked: Equatable {
@@ -31,6 +37,8 @@ final class CachedOrigin: Fetching {
     var sentByteCount = 0
     /// The number of bodies that are being read.
     var openCount = 0
+    /// The number of bodies that hang, or did.
+    var hangingCount = 0
     /// The number of bodies that were read to their end.
     var endedCount = 0
     var failure: ReelError?
@@ -48,6 +56,7 @@ final class CachedOrigin: Fetching {
   var asked: [Asked] { state.withLock { $0.asked } }
   var sentByteCount: Int { state.withLock { $0.sentByteCount } }
   var openCount: Int { state.withLock { $0.openCount } }
+  var hangingCount: Int { state.withLock { $0.hangingCount } }
   var endedCount: Int { state.withLock { $0.endedCount } }
 
   func forget() {
@@ -80,7 +89,9 @@ final class CachedOrigin: Fetching {
       request.headers[.ifNoneMatch].map { $0 == tag }
       ?? request.headers[.ifModifiedSince].map { $0 == resource.fields[.lastModified] } ?? false
     if isSame {
-      let response = response(to: request, 304, resource, bytes: [], from: 0)
+      var confirmed = resource
+      confirmed.fields += resource.confirmation
+      let response = response(to: request, 304, confirmed, bytes: [], from: 0)
       response.body.close()
       return response
     }
@@ -90,6 +101,8 @@ final class CachedOrigin: Fetching {
       let start = Int(range.offset)
       guard start < resource.bytes.count else { throw ReelError(.server, "416", at: path, status: 416) }
       let end = min(range.end.map(Int.init) ?? resource.bytes.count, resource.bytes.count)
+      var resource = resource
+      if !resource.describesParts { resource.fields = [:] }
       return response(to: request, 206, resource, bytes: Array(resource.bytes[start..<end]), from: start)
     }
     return response(to: request, 200, resource, bytes: resource.bytes, from: 0)
@@ -112,6 +125,10 @@ final class CachedOrigin: Fetching {
       let from = position.withLock { $0 }
       if let limit = resource.breaksAfter, from >= limit {
         throw ReelError(.network, "broken", at: "\(request.url)")
+      }
+      if let limit = resource.hangsAfter, from >= limit {
+        state.withLock { $0.hangingCount += 1 }
+        try await Task.sleep(for: .seconds(86_400))
       }
       let chunk = Array(bytes[from..<min(bytes.count, from + resource.chunkByteCount)])
       position.withLock { $0 += chunk.count }

@@ -202,6 +202,35 @@ import Testing
     #expect(origin.asked.map(\.range) == [ByteRange(offset: 150_000, length: 350_000)])
   }
 
+  @Test("What came is on disk when a body is closed, although more is awaited")
+  func closed() async throws {
+    origin["/a.mp4"] = .init(
+      bytes: Self.bytes(500_000), fields: [.cacheControl: "max-age=60", .eTag: "\"1\""], hangsAfter: 150_000)
+    let cache = makeCache()
+    let response = try await cache.fetch(FetchRequest(url: url("/a.mp4"), purpose: .segment))
+    let reader = Task { try await response.body.collect(upTo: 500_000) }
+    while origin.hangingCount == 0 { await Task.yield() }
+    response.body.close()
+    let part = ByteRange(offset: 0, length: 150_000)
+    #expect(cache.stores(FetchRequest(url: url("/a.mp4"), range: part, purpose: .segment)))
+    reader.cancel()
+    _ = await reader.result
+  }
+
+  @Test("A part that does not exist, by the server's word, removes what is stored of another size")
+  func shrunk() async throws {
+    origin["/a.mp4"] = .init(
+      bytes: Self.bytes(300_000), fields: [.cacheControl: "max-age=60", .eTag: "\"1\""])
+    let cache = makeCache()
+    _ = try await read(cache, "/a.mp4", ByteRange(offset: 0, length: 100_000))
+    origin["/a.mp4"]?.bytes = Self.bytes(150_000)
+    let error = await #expect(throws: ReelError.self) {
+      try await read(cache, "/a.mp4", ByteRange(offset: 200_000, length: 10_000))
+    }
+    #expect(error?.found == .otherVersion)
+    #expect(try await read(cache, "/a.mp4") == Self.bytes(150_000))
+  }
+
   @Test("A transfer that breaks fails, and what came stays")
   func broken() async throws {
     let bytes = Self.bytes(300_000)

@@ -70,7 +70,8 @@ import Testing
 
   @Test(
     arguments: [
-      ([.eTag: "\"1\""], "\"1\""), ([.eTag: "W/\"1\""], nil), ([.eTag: "1"], nil), ([:], nil),
+      ([.eTag: "\"1\""], "\"1\""), ([.eTag: "W/\"1\""], nil), ([.eTag: "1"], nil), ([.eTag: "\"\""], nil),
+      ([:], nil),
       ([.eTag: "\"1\"", .contentEncoding: "gzip"], nil),
       // A date is strong if it is a minute older than the answer.
       ([.lastModified: "Fri, 06 Nov 2026 08:48:00 GMT", .date: date], "Fri, 06 Nov 2026 08:48:00 GMT"),
@@ -95,13 +96,28 @@ import Testing
 
   @Test(
     arguments: [
-      [.eTag: "\"2\""], [.cacheControl: "no-store"], [.setCookie: "a=b"],
+      [.eTag: "\"2\""], [.cacheControl: "no-store"], [.setCookie: "a=b"], [.contentLength: "11"],
     ] as [HTTPFields])
   func aConfirmationOfSomethingElse(fields: HTTPFields) throws {
     var stored = try #require(answer([.eTag: "\"1\""]))
     let head = AnswerHead(status: 304, fields: fields, isPersonal: false)
     let isKept = stored.update(with: head, sentAt: Self.sent, receivedAt: Self.sent)
     #expect(!isKept)
+  }
+
+  @Test(arguments: ["0", "10", "ten"])
+  func aLengthOfTheConfirmationItself(length: String) throws {
+    var stored = try #require(answer([.eTag: "\"1\""]))
+    let head = AnswerHead(status: 304, fields: [.contentLength: length], isPersonal: false)
+    let isKept = stored.update(with: head, sentAt: Self.sent, receivedAt: Self.sent)
+    #expect(isKept)
+  }
+
+  @Test func anEmptyTagAsksNothing() throws {
+    #expect(try #require(answer([.eTag: "\"\""])).conditions.isEmpty)
+    #expect(
+      try #require(answer([.eTag: "\"\"", .lastModified: Self.date])).conditions
+        == [.ifModifiedSince: Self.date])
   }
 
   @Test func staleAnswersStandInForErrors() throws {

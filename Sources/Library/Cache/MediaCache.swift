@@ -21,6 +21,7 @@ public final class MediaCache: Fetching, ConnectionOpening {
   private let base: any Fetching
   let folder: CacheFolder
   let running = RunningTransfers()
+  let asked = AskedAhead()
   private let manifests = KeptManifests()
   private let assumedFreshness: Duration
   private let clock: any WallClock
@@ -80,8 +81,16 @@ public final class MediaCache: Fetching, ConnectionOpening {
     while true {
       try Task.checkCancellation()
       let entry = isConfirmed == false ? nil : entry(for: request, key)
-      if let entry, isConfirmed == true || isUsable(entry, for: request), hasStart(of: entry, request) {
-        return response(from: entry, to: request, requestCount: requestCount)
+      if let entry, hasStart(of: entry, request) {
+        if isConfirmed == true || isUsable(entry, for: request) {
+          return response(from: entry, to: request, requestCount: requestCount)
+        }
+        if isConfirmed == nil, let answer = await asked.take(key) {
+          isConfirmed = true
+          requestCount = answer.requestCount
+          if let metrics = answer.metrics { request.report.take()?(metrics) }
+          continue
+        }
       }
       switch running.turn(for: key, request.range ?? .all, mayWait: mayWait) {
       case .wait(let opening):
@@ -97,11 +106,17 @@ public final class MediaCache: Fetching, ConnectionOpening {
           from: Entry(key: transfer.key, answer: transfer.answer), joined: transfer, to: request,
           requestCount: requestCount)
       case .open(let opening):
+        let stored = isConfirmed == nil ? entry : nil
+        let asking = stored.flatMap { manifest in
+          manifest.answer.isManifest ? Task { [request] in askAhead(of: manifest, request) } : nil
+        }
         do {
-          switch try await send(request, confirming: isConfirmed == nil ? entry : nil) {
+          switch try await send(request, confirming: stored) {
           case .answer(let response, let end, let sentAt):
             return try await keep(response, to: request, end, key, opening, sentAt: sentAt, requestCount)
           case .confirmation(let holds, let count):
+            // Its reader must find what is asked about.
+            await asking?.value
             isConfirmed = holds
             requestCount += count
             // It has been reported.
@@ -148,7 +163,7 @@ public final class MediaCache: Fetching, ConnectionOpening {
     var answer: StoredAnswer
   }
 
-  private enum Outcome {
+  enum Outcome {
     /// The end is that of the range which the server was asked for; nil for the end of the resource.
     case answer(FetchResponse, end: Int64?, sentAt: WallTime)
     /// What is stored holds, or else may not be used any more, as the server said in this many answers; in none if it did
@@ -157,30 +172,42 @@ public final class MediaCache: Fetching, ConnectionOpening {
   }
 
   /// - Parameter entry: What is stored; it may lack the first byte that is wanted.
-  private func send(_ request: FetchRequest, confirming entry: Entry?) async throws -> Outcome {
+  func send(_ request: FetchRequest, confirming entry: Entry?) async throws -> Outcome {
     var sent = request
     sent.wantsHead = true
     let sentAt = clock.now
     guard let entry, hasStart(of: entry, request) else {
       if let entry { sent.range = missing(of: entry, request) }
-      let response = try await base.fetch(sent)
-      return .answer(response, end: response.end(to: sent), sentAt: sentAt)
+      do {
+        let response = try await base.fetch(sent)
+        return .answer(response, end: response.end(to: sent), sentAt: sentAt)
+      } catch let error as ReelError where error.status == 416 {
+        // Its reader asks for what the stored size promises.
+        guard let entry, let size = entry.answer.resourceByteCount, request.range?.offset ?? 0 < size else {
+          throw error
+        }
+        folder.remove(entry.key)
+        throw Self.otherVersion(of: request)
+      }
     }
     let mayStandIn = entry.answer.servesDisconnected
+    let server = ServerAddress(request.url)
     sent.headers += entry.answer.conditions
     let response: FetchResponse
     do {
       response = try await mayStandIn ? fetchPatiently(sent) : base.fetch(sent)
     } catch let error as ReelError where mayStandIn && mayReplace(error, entry) {
-      if let server = ServerAddress(request.url), error.status == nil {
-        unreachable.withLock { $0[server] = .now + Self.pause }
+      // Of several requests at once, one says so.
+      let isKnown = error.status == nil && isUnreachable(server)
+      if error.status == nil, let server { unreachable.withLock { $0[server] = .now + Self.pause } }
+      if !isKnown {
+        logger.warning(
+          "the server can't be asked; what is stored is used",
+          metadata: ["url": "\(request.url.logText)", "reason": "\(error.reason)"])
       }
-      logger.warning(
-        "the server can't be asked; what is stored is used",
-        metadata: ["url": "\(request.url.logText)", "reason": "\(error.reason)"])
       return .confirmation(true, requestCount: 0)
     }
-    if let server = ServerAddress(request.url) { unreachable.withLock { $0[server] = nil } }
+    if let server { unreachable.withLock { $0[server] = nil } }
     guard let head = response.head, head.status == 304 else {
       return .answer(response, end: response.end(to: sent), sentAt: sentAt)
     }
@@ -338,9 +365,6 @@ public final class MediaCache: Fetching, ConnectionOpening {
     rest.range = ByteRange(
       offset: position, length: [next, end].compactMap { $0 }.min().map { $0 - position })
     rest.headers[.ifRange] = validator
-    let otherVersion = ReelError(
-      .server, found: .otherVersion, "the resource changed, and parts of it were stored",
-      at: request.url.absoluteString)
     do {
       let response = try await base.fetch(rest)
       let size = response.resourceByteCount
@@ -348,20 +372,26 @@ public final class MediaCache: Fetching, ConnectionOpening {
         size == nil || entry.answer.resourceByteCount == nil || size == entry.answer.resourceByteCount
       else {
         response.body.close()
-        throw otherVersion
+        throw Self.otherVersion(of: request)
       }
       let isKept = response.head.map(StoredAnswer.mayKeep) ?? false
       return share(response, to: response.end(to: rest), entry, isKept: isKept)
     } catch let error as ReelError where error.found == .otherVersion || error.status == 416 {
       folder.remove(entry.key)
-      throw otherVersion
+      throw Self.otherVersion(of: request)
     }
+  }
+
+  private static func otherVersion(of request: FetchRequest) -> ReelError {
+    ReelError(
+      .server, found: .otherVersion, "the resource changed, and parts of it were stored",
+      at: request.url.absoluteString)
   }
 
   // MARK: - Entries
 
   /// True for a request whose answer may be in the folder. What a program says of caches itself is passed on.
-  private static func mayStore(_ request: FetchRequest) -> Bool {
+  static func mayStore(_ request: FetchRequest) -> Bool {
     let steering: Set = [
       "cache-control", "pragma", "if-match", "if-none-match", "if-modified-since", "if-range", "range",
     ]
@@ -371,11 +401,11 @@ public final class MediaCache: Fetching, ConnectionOpening {
       && !request.headers.contains { $0.isCredential || steering.contains($0.name.canonicalName) }
   }
 
-  private static func key(of request: FetchRequest) -> EntryKey {
+  static func key(of request: FetchRequest) -> EntryKey {
     EntryKey(hashing: [String(request.url.absoluteString.prefix { $0 != "#" })])
   }
 
-  private func entry(for request: FetchRequest, _ key: EntryKey) -> Entry? {
+  func entry(for request: FetchRequest, _ key: EntryKey) -> Entry? {
     guard let answer = storedAnswer(key), answer.matches(request) else { return nil }
     let entry = Entry(key: key, answer: answer)
     // Without a strong validator, no other bytes can follow those of the one answer that is stored.
@@ -398,13 +428,17 @@ public final class MediaCache: Fetching, ConnectionOpening {
     return folder.setRecord([UInt8](bytes), of: entry.key)
   }
 
-  private func isUsable(_ entry: Entry, for request: FetchRequest) -> Bool {
+  func isUsable(_ entry: Entry, for request: FetchRequest) -> Bool {
     if entry.answer.isFresh(at: clock.now, assuming: assumedFreshness) { return true }
-    guard entry.answer.servesDisconnected, let server = ServerAddress(request.url) else { return false }
-    return unreachable.withLock { $0[server] }.map { .now < $0 } ?? false
+    return entry.answer.servesDisconnected && isUnreachable(ServerAddress(request.url))
   }
 
-  private func hasStart(of entry: Entry, _ request: FetchRequest) -> Bool {
+  private func isUnreachable(_ server: ServerAddress?) -> Bool {
+    guard let server, let end = unreachable.withLock({ $0[server] }) else { return false }
+    return .now < end
+  }
+
+  func hasStart(of entry: Entry, _ request: FetchRequest) -> Bool {
     let position = request.range?.offset ?? 0
     return position == 0 && entry.answer.resourceByteCount == 0
       || folder.storedEnd(of: entry.key, version: entry.answer.version, from: position) != nil

@@ -26,7 +26,9 @@ final class SharedTransfer: Sendable {
     var pull: Completion?
     var task: Task<Void, Never>?
     /// False once bytes could not be written.
-    var isWriting = true
+    var mayWrite = true
+    /// True while a piece is being written.
+    var isWriting = false
 
     var position: Int64 { start + Int64(recent.count) }
   }
@@ -60,7 +62,7 @@ final class SharedTransfer: Sendable {
     body = response.body
     self.folder = folder
     self.onEnd = onEnd
-    state = Locked(State(start: response.bodyOffset, isWriting: isKept))
+    state = Locked(State(start: response.bodyOffset, mayWrite: isKept))
   }
 
   /// The position after the last byte; nil if it is unknown.
@@ -96,13 +98,13 @@ final class SharedTransfer: Sendable {
 
   /// Ends the transfer, when it has no reader any more. What came until then stays.
   func close() {
-    let (isPulled, task) = state.withLock { state in
+    let task = state.withLock { state in
       if state.result == nil { state.result = .failure(CancellationError()) }
-      return (state.pull != nil, state.task.take())
+      return state.task.take()
     }
     task?.cancel()
     body.close()
-    if !isPulled { write(all: true) }
+    write()
   }
 
   // MARK: - Private
@@ -131,34 +133,30 @@ final class SharedTransfer: Sendable {
       }
       return nil
     }
-    var isOver: Bool
-    repeat {
-      isOver = state.withLock { $0.result != nil }
-      write(all: isOver)
-      // If it is closed meanwhile, the rest is left to this task.
-    } while !state.withLock { state in
-      guard isOver || state.result == nil else { return false }
-      state.pull = nil
-      return true
-    }
+    write()
+    state.withLock { $0.pull = nil }
     if let end { onEnd(end) }
     completion.finish()
   }
 
-  /// Writes what has come, in whole pieces or all of it. Only the task that pulls does so, or the one that closes.
-  private func write(all: Bool) {
+  /// Writes what has come: in whole pieces, and all of it once no more comes. If another thread does so, that one goes on.
+  private func write() {
     while true {
-      let (start, piece, isWriting) = state.withLock { state -> (Int64, [UInt8], Bool) in
+      let next = state.withLock { state -> (start: Int64, piece: [UInt8], mayWrite: Bool)? in
+        guard !state.isWriting else { return nil }
         let start = state.start + Int64(state.writtenCount)
         let wanted = start == 0 ? Self.firstPieceByteCount : Self.pieceByteCount
         let rest = state.recent.dropFirst(state.writtenCount)
-        return (start, all || rest.count >= wanted ? Array(rest.prefix(wanted)) : [], state.isWriting)
+        guard !rest.isEmpty, state.result != nil || rest.count >= wanted else { return nil }
+        state.isWriting = true
+        return (start, Array(rest.prefix(wanted)), state.mayWrite)
       }
-      guard !piece.isEmpty else { return }
-      let isWritten = isWriting && folder.write(piece, at: start, of: key, version: answer.version)
+      guard let (start, piece, mayWrite) = next else { return }
+      let isWritten = mayWrite && folder.write(piece, at: start, of: key, version: answer.version)
       state.withLock { state in
-        state.isWriting = isWritten
+        state.mayWrite = isWritten
         state.writtenCount += piece.count
+        state.isWriting = false
       }
     }
   }

@@ -116,7 +116,7 @@ struct StoredAnswer: Codable, Sendable, Equatable {
 
   /// The fields of a request that asks whether the answer still holds (RFC 9110 §13.1); empty if it has no validator.
   var conditions: HTTPFields {
-    if let tag = fields["etag"] { return [.ifNoneMatch: tag] }
+    if let tag = fields["etag"], tag.opaqueTag != "\"\"" { return [.ifNoneMatch: tag] }
     if let date = fields["last-modified"] { return [.ifModifiedSince: date] }
     return [:]
   }
@@ -128,6 +128,12 @@ struct StoredAnswer: Codable, Sendable, Equatable {
     guard Self.mayKeep(head) else { return false }
     if let old = fields["etag"], let new = news["etag"], old.opaqueTag != new.opaqueTag { return false }
     if fields["etag"] == nil, let old = fields["last-modified"], let new = news["last-modified"], old != new {
+      return false
+    }
+    // What is stored may be cut off. Many servers state a length of 0, that of the 304 itself.
+    if let size = head.fields[.contentLength].flatMap({ Int64($0) }), size > 0, strongValidator != nil,
+      !isManifest, let resourceByteCount, size != resourceByteCount
+    {
       return false
     }
     fields.merge(news) { $1 }
@@ -188,7 +194,8 @@ struct StoredAnswer: Codable, Sendable, Equatable {
   }
 
   private static func strongValidator(_ fields: [String: String]) -> String? {
-    if let tag = fields["etag"] { return tag.hasPrefix("\"") ? tag : nil }
+    // An empty tag is that of a server that has none, and the same for all versions.
+    if let tag = fields["etag"] { return tag.hasPrefix("\"") && tag != "\"\"" ? tag : nil }
     guard let modified = fields["last-modified"], let changed = WallTime.secondsSince1970(httpDate: modified),
       let sent = fields["date"].flatMap({ WallTime.secondsSince1970(httpDate: $0) }), sent - changed >= 60
     else { return nil }

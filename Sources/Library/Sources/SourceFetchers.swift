@@ -22,9 +22,12 @@ package struct ConfinedFetcher: Fetching {
       func areOther<Value: Equatable>(_ first: Value?, _ second: Value?) -> Bool {
         first != nil && second != nil && first != second
       }
+      // What a server does not say of a part can't be known to hold.
+      if isStored != other.isStored {
+        return validator != other.validator || areOther(byteCount, other.byteCount)
+      }
       // Servers behind one name may have validators of their own.
-      return (isStored || other.isStored)
-        && (areOther(validator, other.validator) || areOther(byteCount, other.byteCount))
+      return isStored && (areOther(validator, other.validator) || areOther(byteCount, other.byteCount))
     }
   }
 
