@@ -98,9 +98,9 @@ extension MediaCache {
     switch try? await send(request, confirming: entry) {
     case .confirmation(true, let requestCount):
       return AskedAhead.Answer(requestCount: requestCount, metrics: metrics.withLock { $0 })
-    case .answer(let response, _, _):
+    case .answer(let answer):
       // Whoever needs it fetches it.
-      response.body.close()
+      answer.response.body.close()
       return nil
     case .confirmation(false, _), nil: return nil
     }

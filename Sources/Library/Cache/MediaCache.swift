@@ -75,18 +75,17 @@ public final class MediaCache: Fetching, ConnectionOpening {
     let key = Self.key(of: request)
     var request = request
     var requestCount = 0
-    // Whether what is stored may be used; nil before the server was asked.
-    var isConfirmed: Bool?
+    var standing = Standing.unknown
     var mayWait = true
     while true {
       try Task.checkCancellation()
-      let entry = isConfirmed == false ? nil : entry(for: request, key)
+      let entry = standing == .refused ? nil : entry(for: request, key)
       if let entry, hasStart(of: entry, request) {
-        if isConfirmed == true || isUsable(entry, for: request) {
+        if standing == .confirmed || isUsable(entry, for: request) {
           return response(from: entry, to: request, requestCount: requestCount)
         }
-        if isConfirmed == nil, let answer = await asked.take(key) {
-          isConfirmed = true
+        if standing == .unknown, let answer = await asked.take(key) {
+          standing = .confirmed
           requestCount = answer.requestCount
           if let metrics = answer.metrics { request.report.take()?(metrics) }
           continue
@@ -106,18 +105,19 @@ public final class MediaCache: Fetching, ConnectionOpening {
           from: Entry(key: transfer.key, answer: transfer.answer), joined: transfer, to: request,
           requestCount: requestCount)
       case .open(let opening):
-        let stored = isConfirmed == nil ? entry : nil
+        let stored = standing == .unknown ? entry : nil
         let asking = stored.flatMap { manifest in
           manifest.answer.isManifest ? Task { [request] in askAhead(of: manifest, request) } : nil
         }
         do {
           switch try await send(request, confirming: stored) {
-          case .answer(let response, let end, let sentAt):
-            return try await keep(response, to: request, end, key, opening, sentAt: sentAt, requestCount)
+          case .answer(var answer):
+            answer.response.requestCount += requestCount
+            return try await keep(answer, to: request, key, opening)
           case .confirmation(let holds, let count):
             // Its reader must find what is asked about.
             await asking?.value
-            isConfirmed = holds
+            standing = holds ? .confirmed : .refused
             requestCount += count
             // It has been reported.
             request.report = nil
@@ -163,9 +163,24 @@ public final class MediaCache: Fetching, ConnectionOpening {
     var answer: StoredAnswer
   }
 
+  /// Whether a stored answer may be used that is not fresh.
+  private enum Standing {
+    case unknown
+    case confirmed
+    case refused
+  }
+
+  /// An answer with a body.
+  struct ServerAnswer {
+    var response: FetchResponse
+    /// The end of the range which the server was asked for; nil for the end of the resource.
+    let end: Int64?
+    let sentAt: WallTime
+    let receivedAt: WallTime
+  }
+
   enum Outcome {
-    /// The end is that of the range which the server was asked for; nil for the end of the resource.
-    case answer(FetchResponse, end: Int64?, sentAt: WallTime)
+    case answer(ServerAnswer)
     /// What is stored holds, or else may not be used any more, as the server said in this many answers; in none if it did
     /// not answer, and what is stored may be used without it.
     case confirmation(Bool, requestCount: Int)
@@ -176,11 +191,15 @@ public final class MediaCache: Fetching, ConnectionOpening {
     var sent = request
     sent.wantsHead = true
     let sentAt = clock.now
+    func answer(_ response: FetchResponse) -> Outcome {
+      .answer(
+        ServerAnswer(
+          response: response, end: response.end(to: sent), sentAt: sentAt, receivedAt: clock.now))
+    }
     guard let entry, hasStart(of: entry, request) else {
       if let entry { sent.range = missing(of: entry, request) }
       do {
-        let response = try await base.fetch(sent)
-        return .answer(response, end: response.end(to: sent), sentAt: sentAt)
+        return answer(try await base.fetch(sent))
       } catch let error as ReelError where error.status == 416 {
         // Its reader asks for what the stored size promises.
         guard let entry, let size = entry.answer.resourceByteCount, request.range?.offset ?? 0 < size else {
@@ -209,7 +228,7 @@ public final class MediaCache: Fetching, ConnectionOpening {
     }
     if let server { unreachable.withLock { $0[server] = nil } }
     guard let head = response.head, head.status == 304 else {
-      return .answer(response, end: response.end(to: sent), sentAt: sentAt)
+      return answer(response)
     }
     var answer = entry.answer
     // The references of a manifest are relative to its place.
@@ -256,12 +275,9 @@ public final class MediaCache: Fetching, ConnectionOpening {
 
   /// Keeps an answer of the server if that is allowed, and returns it.
   private func keep(
-    _ response: FetchResponse, to request: FetchRequest, _ end: Int64?, _ key: EntryKey,
-    _ opening: Completion, sentAt: WallTime, _ requestCount: Int
+    _ received: ServerAnswer, to request: FetchRequest, _ key: EntryKey, _ opening: Completion
   ) async throws -> FetchResponse {
-    var response = response
-    response.requestCount += requestCount
-    let receivedAt = clock.now
+    var response = received.response
     var text: (bytes: [UInt8], format: ManifestFormat)?
     if request.range == nil, request.purpose == .source || request.purpose == .manifest {
       text = try await response.takeManifest(upTo: Self.manifestByteLimit)
@@ -270,7 +286,8 @@ public final class MediaCache: Fetching, ConnectionOpening {
     }
     guard
       var answer = StoredAnswer(
-        response, to: request, isManifest: text != nil, sentAt: sentAt, receivedAt: receivedAt)
+        response, to: request, isManifest: text != nil, sentAt: received.sentAt,
+        receivedAt: received.receivedAt)
     else {
       // A part says nothing of the whole.
       if response.head?.status != 206 { folder.remove(key) }
@@ -295,7 +312,7 @@ public final class MediaCache: Fetching, ConnectionOpening {
       running.end(opening, of: key)
       return response
     }
-    let transfer = share(response, to: end, entry)
+    let transfer = share(response, to: received.end, entry)
     running.end(opening, of: key, with: transfer)
     return self.response(
       from: entry, joined: transfer, to: request, requestCount: response.requestCount, response)
