@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import ReelCore
+import ReelPool
 import ReelSimulation
 import ReelTestSupport
 import Testing
@@ -115,6 +116,28 @@ struct SimulatedCacheTests {
       #expect(manifest.storedCount == 5000 && manifest.requestCount == 1 && manifest.time >= 100)
     }
     #expect(link.ranges == ["all", "all", "0+1", "0+1", "0+1"])
+  }
+
+  @Test("What a manifest of an item leads to is asked about with it")
+  func askedAhead() async throws {
+    let requests = [
+      try request("1", purpose: .manifest), try request("2", purpose: .manifest), try request("3"),
+    ]
+    func visit(_ item: FeedItem.ID?) async throws -> [Bool] {
+      disk.endVisit(after: .seconds(86_400 + 60))
+      return try await RequestOwner.$item.withValue(item) {
+        var waits: [Bool] = []
+        for request in requests {
+          let answer = try await get(request)
+          #expect(answer.storedCount == 5000 && answer.requestCount == 1)
+          waits.append(answer.time >= 100)
+        }
+        return waits
+      }
+    }
+    for request in requests { _ = try await get(request) }
+    #expect(try await visit(FeedItem.ID(feed: "feed", source: "a")) == [true, false, false])
+    #expect(try await visit(nil) == [true, true, true])
   }
 
   @Test("Keys, and what was requested with credentials, are not stored")

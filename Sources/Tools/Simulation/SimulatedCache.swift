@@ -1,6 +1,7 @@
 package import Foundation
 internal import HTTPTypes
 package import ReelCore
+internal import ReelPool
 
 /// A modelled disk that several visits share, each in a simulation of its own.
 package final class SimulatedDisk: Sendable {
@@ -19,7 +20,7 @@ package final class SimulatedDisk: Sendable {
 /// A cache of media on a modelled disk, in front of a fetcher over a modelled link, in a simulation.
 ///
 /// It answers as `MediaCache` does for servers that send no caching fields: media is fresh for a day, a manifest costs a round
-/// trip each time, and only the parts that are missing are fetched, as far as they are read. It keeps no bytes: those that are
+/// trip each time, in which all that it leads to is asked about too, and only the parts that are missing are fetched, as far as they are read. It keeps no bytes: those that are
 /// stored are read again from the real source, and take the time of the disk. What servers have changed since goes unnoticed,
 /// so a live playlist counts as unchanged.
 package final class SimulatedCache: MediaStoring, ConnectionOpening {
@@ -30,6 +31,8 @@ package final class SimulatedCache: MediaStoring, ConnectionOpening {
   private let disk: SimulatedDisk
   private let reader: any Fetching
   private let clock: any MonotonicClock
+  /// Until when requests for an item are for what its manifest led to.
+  private let asked = Locked<[FeedItem.ID: Duration]>([:])
 
   /// - Parameters:
   ///   - disk: What is stored before, and after.
@@ -80,8 +83,15 @@ package final class SimulatedCache: MediaStoring, ConnectionOpening {
     let part = found.resource.part(at: range.lowerBound, upTo: range.upperBound)
     var first = request
     if part.isStored, !found.isFresh {
-      try await ask(for: request)
-      first.report = nil
+      if isAsked(now) {
+        disk.change { $0.confirm(request.url, at: now) }
+      } else {
+        try await ask(for: request)
+        first.report = nil
+      }
+      if found.resource.isManifest, let item = RequestOwner.item {
+        asked.withLock { $0[item] = clock.now + .seconds(5) }
+      }
     }
     // A request for all that is missing stays as it is.
     if part.isStored || part.range != range { first.range = ByteRange(part.range) }
@@ -112,6 +122,11 @@ package final class SimulatedCache: MediaStoring, ConnectionOpening {
       report?(metrics)
     }
     return try await reader.fetch(request)
+  }
+
+  private func isAsked(_ now: Duration) -> Bool {
+    guard let item = RequestOwner.item, let end = asked.withLock({ $0[item] }) else { return false }
+    return now < end
   }
 
   /// Asks the server whether a resource has changed: a round trip, and a byte in place of an answer without a body.
