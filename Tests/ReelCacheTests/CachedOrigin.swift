@@ -3,7 +3,7 @@ import HTTPTypes
 import ReelCore
 
 /// A server that answers as RFC 9110 wants, and a record of what it was asked.
-final class CachedOrigin: Fetching {
+final class CachedOrigin: AgentNaming {
   struct Resource {
     var bytes: [UInt8]
     var fields: HTTPFields = [:]
@@ -47,6 +47,9 @@ final class CachedOrigin: Fetching {
   }
 
   private let state = Locked(State())
+  let userAgent: String
+
+  init(userAgent: String = "test") { self.userAgent = userAgent }
 
   subscript(path: String) -> Resource? {
     get { state.withLock { $0.resources[path] } }

@@ -91,6 +91,19 @@ import Testing
     #expect(origin.asked.isEmpty)
   }
 
+  @Test("What is stored and can't be read is read from the server")
+  func unreadable() async throws {
+    origin["/a.mp4"] = .init(bytes: [], fields: [.cacheControl: "max-age=600", .eTag: "\"1\""])
+    await #expect(throws: ReelError.self) {
+      try await extract(.count(1), from: .url(Self.url), fetcher: cache)
+    }
+    try serve("media/colour-709-full.mp4", tag: "\"1\"")
+    for _ in 0..<2 {
+      let frames = try await extract(.count(0), from: .url(Self.url), fetcher: cache).frames
+      #expect(frames == (try await ReelTestSupport.frames(of: "media/colour-709-full.mp4")))
+    }
+  }
+
   private func serve(folder: String, _ fields: HTTPFields) throws {
     let root = Fixtures.folder.appending(path: folder)
     let paths = try FileManager.default.subpathsOfDirectory(atPath: root.path)
@@ -136,9 +149,43 @@ import Testing
     let first = try await extract(.count(0), from: .url(url), peakBitRate: 400_000, fetcher: cache).frames
     for path in paths {
       origin["/\(folder)/\(path)"]?.fields[.eTag] = "\"new\""
+      origin.forget()
       let again = try await extract(.count(0), from: .url(url), peakBitRate: 400_000, fetcher: cache).frames
       #expect(again == first)
       #expect(origin.openCount == 0)
+      // Not even what has changed is requested twice, unless its parts are requested one by one.
+      let asked = origin.asked.filter { $0.path == "/\(folder)/\(path)" && $0.range == nil }
+      #expect(asked.count <= 1)
+    }
+  }
+
+  @Test("A question that is not answered is not waited for", arguments: confirmations)
+  func notAnswered(source: String, paths: Set<String>) async throws {
+    let folder = String(source.prefix { $0 != "/" })
+    let url = URL.example("/\(source)")
+    try serve(folder: folder, [.cacheControl: "no-cache"])
+    let first = try await extract(.count(0), from: .url(url), peakBitRate: 400_000, fetcher: cache).frames
+    origin.forget()
+    // Each resource but the manifest gets no answer at first.
+    origin.hold { [origin] request in
+      guard request.url != url, origin.asked.filter({ $0.path == request.url.path }).count == 1 else {
+        return
+      }
+      try? await Task.sleep(for: .seconds(86_400))
+    }
+    let second = try await extract(.count(0), from: .url(url), peakBitRate: 400_000, fetcher: cache).frames
+    #expect(second == first)
+  }
+
+  @Test("Each reading asks for itself", arguments: confirmations)
+  func secondReading(source: String, paths: Set<String>) async throws {
+    let folder = String(source.prefix { $0 != "/" })
+    try serve(folder: folder, [.cacheControl: "no-cache"])
+    let url = URL.example("/\(source)")
+    for _ in 0..<3 {
+      origin.forget()
+      _ = try await extract(.count(0), from: .url(url), peakBitRate: 400_000, fetcher: cache)
+      #expect(Set(paths.map { "/\(folder)/\($0)" }).isSubset(of: Set(origin.asked.map(\.path))))
     }
   }
 }

@@ -124,6 +124,33 @@ import Testing
     #expect(origin.asked.count == 2)
   }
 
+  @Test("Vary counts the agent that the fetcher names")
+  func agent() async throws {
+    let origins = ["one", "one", "two"].map(CachedOrigin.init)
+    for origin in origins {
+      origin["/a.m4s"] = .init(
+        bytes: Self.bytes(1000), fields: [.cacheControl: "max-age=60", .vary: "User-Agent"])
+      let cache = MediaCache(
+        at: folder, byteLimit: 100_000_000, inFrontOf: origin, logger: Logger(label: "test"))
+      #expect(try await read(cache, "/a.m4s") == Self.bytes(1000))
+    }
+    #expect(origins.map(\.asked.count) == [1, 0, 1])
+  }
+
+  @Test("At the end of a program, what came is on disk")
+  func finished() async throws {
+    origin["/a.mp4"] = .init(
+      bytes: Self.bytes(500_000), fields: [.cacheControl: "max-age=60", .eTag: "\"1\""])
+    let cache = makeCache()
+    let response = try await cache.fetch(FetchRequest(url: url("/a.mp4"), purpose: .segment))
+    #expect(try await response.body.next()?.count == 10_000)
+    await cache.finish()
+    let part = ByteRange(offset: 0, length: 10_000)
+    #expect(cache.stores(FetchRequest(url: url("/a.mp4"), range: part, purpose: .segment)))
+    #expect(origin.openCount == 0)
+    response.body.close()
+  }
+
   @Test("A part that is there is not fetched again")
   func parts() async throws {
     let bytes = Self.bytes(500_000)

@@ -113,8 +113,8 @@ import Testing
     #expect(isKept)
   }
 
-  @Test func anEmptyTagAsksNothing() throws {
-    #expect(try #require(answer([.eTag: "\"\""])).conditions.isEmpty)
+  @Test(arguments: ["", "\"\"", "W/\"\""]) func anEmptyTagAsksNothing(tag: String) throws {
+    #expect(try #require(answer([.eTag: tag])).conditions.isEmpty)
     #expect(
       try #require(answer([.eTag: "\"\"", .lastModified: Self.date])).conditions
         == [.ifModifiedSince: Self.date])

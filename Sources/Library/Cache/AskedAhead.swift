@@ -2,112 +2,189 @@ internal import Foundation
 internal import ReelCore
 internal import ReelManifest
 
-/// The answers of servers about stored resources, for requests that are about to come.
+/// The questions to servers about stored resources that a reading of a source is about to request, and their answers.
 ///
 /// A stored manifest tells what its reader will ask for next. While the manifest has to be confirmed, those resources are asked
 /// about too: otherwise each would wait for the one before it, a round trip each.
+///
+/// A server may serve few connections at a time. So a question whose answer takes much longer than that about the manifest is
+/// given up, and its resource is requested in its turn.
 final class AskedAhead: Sendable {
-  /// The server's word that what is stored of a resource holds.
-  struct Answer: Sendable {
-    var requestCount: Int
-    var metrics: RequestMetrics?
-  }
-
   private enum Question {
-    case open(Completion)
-    /// For so many requests that are still to come.
-    case answered(Answer, useCount: Int)
+    case open(Task<Void, Never>?, Completion)
+    /// The report is nil once it was passed on.
+    case answered(MediaCache.Outcome, Report?, of: ByteRange?, at: ContinuousClock.Instant)
   }
 
-  private let questions = Locked<[EntryKey: (question: Question, askedAt: ContinuousClock.Instant)]>([:])
+  private struct State {
+    var questions: [EntryKey: Question] = [:]
+    /// The time after which open questions are given up; nil until the manifest is confirmed.
+    var end: ContinuousClock.Instant?
+  }
+
+  private let state = Locked(State())
 
   /// An answer is for requests that follow within this time.
-  private static let lifetime = Duration.seconds(5)
+  private static let lifetime = Duration.seconds(10)
+  /// How long a body is kept for a reader.
+  private static let bodyLifetime = Duration.seconds(2)
+  /// What a question may take besides twice the time of the manifest's: it may open a connection.
+  private static let grace = Duration.milliseconds(100)
 
-  /// Asks, unless that was done already.
+  deinit {
+    for case .open(let task?, _) in state.withLock({ $0.questions.values }) { task.cancel() }
+  }
+
+  /// Asks about a resource, unless that is done already.
   ///
-  /// - Parameters:
-  ///   - useCount: How many requests for the resource are about to come.
-  ///   - ask: Returns nil if the resource was not confirmed.
-  func ask(_ key: EntryKey, useCount: Int, _ ask: @escaping @Sendable () async -> Answer?) {
+  /// - Parameter ask: Returns nil if nothing is known of the resource then.
+  func ask(
+    _ key: EntryKey, _ range: ByteRange?,
+    _ ask: @escaping @Sendable (Report) async -> MediaCache.Outcome?
+  ) {
     let completion = Completion()
-    let now = ContinuousClock.now
-    let isFirst = questions.withLock { questions in
-      questions = questions.filter { now < $0.value.askedAt + Self.lifetime }
-      guard questions[key] == nil else { return false }
-      questions[key] = (.open(completion), now)
+    let isFirst = state.withLock { state in
+      if case .open = state.questions[key] { return false }
+      state.questions[key] = .open(nil, completion)
       return true
     }
     guard isFirst else { return }
-    Task {
-      let answer = await ask()
-      questions.withLock { $0[key] = answer.map { (.answered($0, useCount: useCount), now) } }
-      completion.finish()
+    let task = Task { [weak self] in
+      let report = Report()
+      let outcome = await ask(report)
+      let answered = outcome.map { Question.answered($0, report, of: range, at: .now) }
+      self?.end(key, completion, answered)
+      guard case .answer(let answer) = outcome else { return }
+      try? await Task.sleep(for: Self.bodyLifetime)
+      if self?.removeAnswer(about: key) ?? false { answer.response.body.close() }
+    }
+    state.withLock { state in
+      if case .open(_, let current) = state.questions[key], current === completion {
+        state.questions[key] = .open(task, completion)
+      }
     }
   }
 
-  /// Returns the answer about a resource, and waits for it if it is under way; nil if there is none.
+  /// Records that the manifest was confirmed, so long after it was asked about.
+  func confirmed(after time: Duration) {
+    state.withLock { $0.end = .now + time + Self.grace }
+  }
+
+  /// Returns what became of the question about a resource, and waits for that; nil if nothing did.
   ///
-  /// The first request for a resource gets its counts.
-  func take(_ key: EntryKey) async -> Answer? {
-    while true {
-      let found = questions.withLock { questions -> Question? in
-        guard let (question, askedAt) = questions[key], .now < askedAt + Self.lifetime else { return nil }
-        if case .answered(_, let useCount) = question {
-          let rest = Question.answered(Answer(requestCount: 0), useCount: useCount - 1)
-          questions[key] = useCount > 1 ? (rest, askedAt) : nil
-        }
-        return question
+  /// - Parameter range: The range that is wanted.
+  func take(_ key: EntryKey, _ range: ByteRange?) async -> (outcome: MediaCache.Outcome, report: Report?)? {
+    let open = state.withLock { state -> (Completion, ContinuousClock.Instant)? in
+      guard case .open(_, let completion) = state.questions[key] else { return nil }
+      return (completion, state.end ?? .now)
+    }
+    if let (completion, end) = open {
+      let timer = Task { [weak self] in
+        try? await Task.sleep(until: end)
+        self?.giveUp(key, completion)
       }
-      switch found {
-      case .open(let completion):
-        await completion.wait()
-        if Task.isCancelled { return nil }
-      case .answered(let answer, _): return answer
-      case nil: return nil
+      await completion.wait()
+      timer.cancel()
+    }
+    return state.withLock { state in
+      guard case .answered(let outcome, let report, let asked, let time) = state.questions[key],
+        .now < time + Self.lifetime
+      else { return nil }
+      switch outcome {
+      case .answer:
+        guard asked == range else { return nil }
+        state.questions[key] = nil
+      case .confirmation(let holds, _):
+        // It holds for the other parts of the resource too.
+        state.questions[key] = .answered(
+          .confirmation(holds, requestCount: 0), nil, of: asked, at: time)
       }
+      return (outcome, report)
+    }
+  }
+
+  // MARK: - Private
+
+  private func end(_ key: EntryKey, _ completion: Completion, _ answered: Question?) {
+    state.withLock { state in
+      guard case .open(_, let current) = state.questions[key], current === completion else { return }
+      state.questions[key] = answered
+    }
+    completion.finish()
+  }
+
+  private func giveUp(_ key: EntryKey, _ completion: Completion) {
+    let task = state.withLock { state -> Task<Void, Never>? in
+      guard case .open(let task, let current) = state.questions[key], current === completion else {
+        return nil
+      }
+      state.questions[key] = nil
+      return task
+    }
+    task?.cancel()
+    completion.finish()
+  }
+
+  /// True if nobody has taken the body of an answer.
+  private func removeAnswer(about key: EntryKey) -> Bool {
+    state.withLock { state in
+      guard case .answered(.answer, _, _, _) = state.questions[key] else { return false }
+      state.questions[key] = nil
+      return true
+    }
+  }
+
+  /// The metrics of a question, for the request that gets its answer.
+  final class Report: Sendable {
+    private struct State {
+      var metrics: RequestMetrics?
+      var handler: (@Sendable (RequestMetrics) -> Void)?
+    }
+
+    private let state = Locked(State())
+
+    func record(_ metrics: RequestMetrics) {
+      let handler = state.withLock { state in
+        state.metrics = metrics
+        return state.handler
+      }
+      handler?(metrics)
+    }
+
+    /// Passes the metrics on, now or once they come.
+    func pass(to handler: (@Sendable (RequestMetrics) -> Void)?) {
+      guard let handler else { return }
+      let metrics = state.withLock { state in
+        state.handler = handler
+        return state.metrics
+      }
+      if let metrics { handler(metrics) }
     }
   }
 }
 
 extension MediaCache {
-  /// No further rung is asked about once this many resources are.
-  private static let questionLimit = 8
-
   /// Asks about the stored resources with which a reader of a stored manifest begins, and that are not fresh.
-  func askAhead(of manifest: Entry, _ request: FetchRequest) {
-    var requests: [EntryKey: [FetchRequest]] = [:]
-    for rung in rungs(of: manifest, request) where requests.count < Self.questionLimit {
-      for next in startRequests(of: rung, request) ?? [] {
-        requests[Self.key(of: next), default: []].append(next)
+  func askAhead(of manifest: Entry, _ request: FetchRequest, _ asked: AskedAhead) {
+    let groups = groups(of: manifest, request)
+    for kind in [TrackGroup.Kind.video, .audio] {
+      let starts = groups.filter { $0.kind == kind }.flatMap(\.rungs).compactMap { start(of: $0, request) }
+      // Players begin with the rung that they began with before.
+      guard let start = starts.max(by: { $0.lastUse < $1.lastUse }) else { continue }
+      for next in start.requests {
+        let key = Self.key(of: next)
+        guard let entry = entry(for: next, key), !isUsable(entry, for: next) else { continue }
+        asked.ask(key, next.range) { [weak self] report in
+          var question = next
+          question.report = report.record
+          return try? await self?.send(question, confirming: entry, isAhead: true)
+        }
       }
-    }
-    for (key, requests) in requests {
-      guard let first = requests.first, let entry = entry(for: first, key), !isUsable(entry, for: first)
-      else {
-        continue
-      }
-      asked.ask(key, useCount: requests.count) { [weak self] in await self?.confirm(entry, first) }
     }
   }
 
-  private func confirm(_ entry: Entry, _ request: FetchRequest) async -> AskedAhead.Answer? {
-    let metrics = Locked<RequestMetrics?>(nil)
-    var request = request
-    request.report = { news in metrics.withLock { $0 = news } }
-    switch try? await send(request, confirming: entry) {
-    case .confirmation(true, let requestCount):
-      return AskedAhead.Answer(requestCount: requestCount, metrics: metrics.withLock { $0 })
-    case .answer(let answer):
-      // Whoever needs it fetches it.
-      answer.response.body.close()
-      return nil
-    case .confirmation(false, _), nil: return nil
-    }
-  }
-
-  /// The rungs of video and audio with which a stored manifest begins; empty if it can't be read at once.
-  private func rungs(of manifest: Entry, _ request: FetchRequest) -> [Rung] {
+  /// What a stored manifest begins with; empty if it can't be read at once.
+  private func groups(of manifest: Entry, _ request: FetchRequest) -> [TrackGroup] {
     guard
       let bytes = folder.read(
         manifest.key, version: manifest.answer.version, from: 0, maximum: StoredFile.byteLimit),
@@ -115,12 +192,14 @@ extension MediaCache {
       let presentation = try? ManifestReader().presentation(
         from: bytes, format: format, url: manifest.answer.url(of: request))
     else { return [] }
-    let groups = presentation.periods.first?.trackGroups ?? []
-    return groups.filter { $0.kind == .video || $0.kind == .audio }.flatMap(\.rungs)
+    return presentation.periods.first?.trackGroups ?? []
   }
 
-  /// The requests of a reader that begins with a rung; nil if one of their answers is not stored.
-  private func startRequests(of rung: Rung, _ manifest: FetchRequest) -> [FetchRequest]? {
+  /// The requests of a reader that begins with a rung, and when its media was used last; nil if one of their answers is not
+  /// stored.
+  private func start(
+    of rung: Rung, _ manifest: FetchRequest
+  ) -> (requests: [FetchRequest], lastUse: Int64)? {
     func request(_ url: URL, _ range: ByteRange? = nil, _ purpose: FetchPurpose) -> FetchRequest {
       var request = FetchRequest(url: url, range: range, purpose: purpose)
       if let source = manifest.source {
@@ -130,29 +209,28 @@ extension MediaCache {
       }
       return request
     }
-    var requests: [FetchRequest]
+    func start(_ url: URL, _ range: ByteRange?, _ initialization: InitializationReference?) -> (
+      requests: [FetchRequest], lastUse: Int64
+    )? {
+      let media = request(url, range, .segment)
+      let first = initialization.map { request($0.url, $0.byteRange, .initialization) }
+      guard let entry = storedEntry(for: media), first.map({ storedEntry(for: $0) != nil }) ?? true else {
+        return nil
+      }
+      let lastUse = folder.lastUse(of: entry.key, version: entry.answer.version)
+      return ([first, media].compactMap { $0 }, lastUse)
+    }
     switch rung.media {
     case .playlist(let url):
-      requests = [request(url, nil, .manifest)]
-      guard let playlist = storedEntry(for: requests[0]),
-        let rung = rungs(of: playlist, requests[0]).first,
-        let further = startRequests(of: rung, requests[0])
+      let playlist = request(url, nil, .manifest)
+      guard let entry = storedEntry(for: playlist), let rung = groups(of: entry, playlist).first?.rungs.first,
+        let start = self.start(of: rung, playlist)
       else { return nil }
-      requests += further
+      return ([playlist] + start.requests, start.lastUse)
     case .segments(let segments):
-      guard let segment = segments.first else { return nil }
-      requests = [request(segment.url, segment.byteRange, .segment)]
-      if let initialization = segment.initialization {
-        requests.append(request(initialization.url, initialization.byteRange, .initialization))
-      }
-    case .index(let index):
-      // One for the index, one for the segment that it tells.
-      requests = Array(repeating: request(index.url, index.indexRange, .segment), count: 2)
-      if let initialization = index.initialization {
-        requests.append(request(initialization.url, initialization.byteRange, .initialization))
-      }
+      return segments.first.flatMap { start($0.url, $0.byteRange, $0.initialization) }
+    case .index(let index): return start(index.url, index.indexRange, index.initialization)
     }
-    return requests.allSatisfy { storedEntry(for: $0) != nil } ? requests : nil
   }
 
   /// Nil if the first byte that is wanted is not stored.

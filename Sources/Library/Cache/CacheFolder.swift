@@ -95,6 +95,16 @@ final class CacheFolder: Sendable {
     return end > position ? end : nil
   }
 
+  /// When bytes of a version were read or written last, in nanoseconds since 1970; 0 if none are stored.
+  func lastUse(of key: EntryKey, version: EntryVersion) -> Int64 {
+    guard let entry = try? entry(key) else { return 0 }
+    var time: Int64 = 0
+    for name in (try? entry.names()) ?? [] {
+      if case .piece(version, _) = EntryFile(name: name) { time = max(time, entry.status(name)?.time ?? 0) }
+    }
+    return time
+  }
+
   /// Where stored bytes begin again after `position`, where none is.
   func nextStart(of key: EntryKey, version: EntryVersion, after position: Int64) -> Int64? {
     guard let entry = try? entry(key) else { return nil }

@@ -21,10 +21,11 @@ public final class MediaCache: Fetching, ConnectionOpening {
   private let base: any Fetching
   let folder: CacheFolder
   let running = RunningTransfers()
-  let asked = AskedAhead()
   private let manifests = KeptManifests()
   private let assumedFreshness: Duration
   private let clock: any WallClock
+  /// What the fetcher behind sends unless a request says otherwise; a server may vary by it.
+  private let userAgent: String?
   private let logger: Logger
   /// The servers that could not be reached, and until when they are not asked if there is something stored.
   private let unreachable = Locked<[ServerAddress: ContinuousClock.Instant]>([:])
@@ -57,6 +58,7 @@ public final class MediaCache: Fetching, ConnectionOpening {
     clock: any WallClock, logger: Logger
   ) {
     base = fetcher
+    userAgent = (fetcher as? any AgentNaming)?.userAgent
     self.folder = CacheFolder(at: folder, byteLimit: byteLimit, logger: logger)
     self.assumedFreshness = assumedFreshness
     self.clock = clock
@@ -71,25 +73,22 @@ public final class MediaCache: Fetching, ConnectionOpening {
   /// - Throws: The errors of that fetcher, also from the body; `ReelError` of kind `server` if the resource changed while parts of
   ///   it came from the folder.
   public func fetch(_ request: FetchRequest) async throws -> FetchResponse {
-    guard Self.mayStore(request) else { return try await base.fetch(request) }
     let key = Self.key(of: request)
+    guard Self.mayStore(request) else {
+      // What is stored did not do.
+      if request.storeUse?.isBypassed ?? false { folder.remove(key) }
+      return try await base.fetch(request)
+    }
     var request = request
+    if let userAgent, !request.headers.contains(.userAgent) { request.headers[.userAgent] = userAgent }
     var requestCount = 0
     var standing = Standing.unknown
     var mayWait = true
     while true {
       try Task.checkCancellation()
       let entry = standing == .refused ? nil : entry(for: request, key)
-      if let entry, hasStart(of: entry, request) {
-        if standing == .confirmed || isUsable(entry, for: request) {
-          return response(from: entry, to: request, requestCount: requestCount)
-        }
-        if standing == .unknown, let answer = await asked.take(key) {
-          standing = .confirmed
-          requestCount = answer.requestCount
-          if let metrics = answer.metrics { request.report.take()?(metrics) }
-          continue
-        }
+      if let entry, standing == .confirmed || isUsable(entry, for: request), hasStart(of: entry, request) {
+        return response(from: entry, to: request, requestCount: requestCount)
       }
       switch running.turn(for: key, request.range ?? .all, mayWait: mayWait) {
       case .wait(let opening):
@@ -106,21 +105,14 @@ public final class MediaCache: Fetching, ConnectionOpening {
           requestCount: requestCount)
       case .open(let opening):
         let stored = standing == .unknown ? entry : nil
-        let asking = stored.flatMap { manifest in
-          manifest.answer.isManifest ? Task { [request] in askAhead(of: manifest, request) } : nil
-        }
         do {
-          switch try await send(request, confirming: stored) {
+          switch try await outcome(of: &request, key, confirming: stored) {
           case .answer(var answer):
             answer.response.requestCount += requestCount
             return try await keep(answer, to: request, key, opening)
           case .confirmation(let holds, let count):
-            // Its reader must find what is asked about.
-            await asking?.value
             standing = holds ? .confirmed : .refused
             requestCount += count
-            // It has been reported.
-            request.report = nil
             running.end(opening, of: key)
           }
         } catch {
@@ -130,6 +122,9 @@ public final class MediaCache: Fetching, ConnectionOpening {
       }
     }
   }
+
+  /// Ends all transfers, and returns once what they brought is on disk: for a program that is about to end.
+  public func finish() async { await running.finish() }
 
   // MARK: - The folder
 
@@ -186,8 +181,37 @@ public final class MediaCache: Fetching, ConnectionOpening {
     case confirmation(Bool, requestCount: Int)
   }
 
-  /// - Parameter entry: What is stored; it may lack the first byte that is wanted.
-  func send(_ request: FetchRequest, confirming entry: Entry?) async throws -> Outcome {
+  /// Takes what was asked ahead, or sends the request; and asks ahead about what a stored manifest leads to.
+  private func outcome(
+    of request: inout FetchRequest, _ key: EntryKey, confirming entry: Entry?
+  ) async throws -> Outcome {
+    guard let entry, let asked = request.storeUse?.memory(AskedAhead.init) else {
+      let outcome = try await send(request, confirming: entry, isAhead: false)
+      if case .confirmation = outcome { request.report = nil }
+      return outcome
+    }
+    if let (outcome, report) = await asked.take(key, request.range) {
+      if let report {
+        report.pass(to: request.report)
+        request.report = nil
+      }
+      return outcome
+    }
+    let began = ContinuousClock.now
+    let asking = Task { [request] in if entry.answer.isManifest { askAhead(of: entry, request, asked) } }
+    let outcome = try await send(request, confirming: entry, isAhead: false)
+    // It has been reported.
+    if case .confirmation = outcome { request.report = nil }
+    // Its reader must find what was asked about.
+    await asking.value
+    asked.confirmed(after: .now - began)
+    return outcome
+  }
+
+  /// - Parameters:
+  ///   - entry: What is stored; it may lack the first byte that is wanted.
+  ///   - isAhead: True if nobody waits for the answer yet.
+  func send(_ request: FetchRequest, confirming entry: Entry?, isAhead: Bool) async throws -> Outcome {
     var sent = request
     sent.wantsHead = true
     let sentAt = clock.now
@@ -209,7 +233,7 @@ public final class MediaCache: Fetching, ConnectionOpening {
         throw Self.otherVersion(of: request)
       }
     }
-    let mayStandIn = entry.answer.servesDisconnected
+    let mayStandIn = !isAhead && entry.answer.servesDisconnected
     let server = ServerAddress(request.url)
     sent.headers += entry.answer.conditions
     let response: FetchResponse
@@ -412,7 +436,7 @@ public final class MediaCache: Fetching, ConnectionOpening {
     let steering: Set = [
       "cache-control", "pragma", "if-match", "if-none-match", "if-modified-since", "if-range", "range",
     ]
-    return request.method == .get && !request.bypassesStore && request.purpose != .key
+    return request.method == .get && request.storeUse?.isBypassed != true && request.purpose != .key
       && request.purpose != .clock
       && ServerAddress(request.url) != nil && request.url.user() == nil && request.url.password() == nil
       && !request.headers.contains { $0.isCredential || steering.contains($0.name.canonicalName) }

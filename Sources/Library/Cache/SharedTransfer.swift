@@ -29,6 +29,8 @@ final class SharedTransfer: Sendable {
     var mayWrite = true
     /// True while a piece is being written.
     var isWriting = false
+    /// Ends with that piece, for those who wait.
+    var written: Completion?
 
     var position: Int64 { start + Int64(recent.count) }
   }
@@ -107,6 +109,21 @@ final class SharedTransfer: Sendable {
     write()
   }
 
+  /// Ends the transfer, and returns once what came is written.
+  func finish() async {
+    close()
+    while true {
+      let completion = Completion()
+      let written = state.withLock { state -> Completion? in
+        guard state.isWriting else { return nil }
+        state.written = state.written ?? completion
+        return state.written
+      }
+      guard let written else { return }
+      await written.wait()
+    }
+  }
+
   // MARK: - Private
 
   private func begin(_ completion: Completion) {
@@ -153,11 +170,13 @@ final class SharedTransfer: Sendable {
       }
       guard let (start, piece, mayWrite) = next else { return }
       let isWritten = mayWrite && folder.write(piece, at: start, of: key, version: answer.version)
-      state.withLock { state in
+      let written = state.withLock { state in
         state.mayWrite = isWritten
         state.writtenCount += piece.count
         state.isWriting = false
+        return state.written.take()
       }
+      written?.finish()
     }
   }
 }
@@ -198,6 +217,8 @@ final class RunningTransfers: Sendable {
 
   private struct State {
     var transfers: [EntryKey: [(transfer: SharedTransfer, readerCount: Int)]] = [:]
+    /// Those that have no reader any more, until what came is written.
+    var ending: [ObjectIdentifier: SharedTransfer] = [:]
     var openings: [EntryKey: [(range: ByteRange, completion: Completion)]] = [:]
   }
 
@@ -253,9 +274,20 @@ final class RunningTransfers: Sendable {
       guard state.transfers[transfer.key]?[index].readerCount == 0 else { return false }
       state.transfers[transfer.key]?.remove(at: index)
       if state.transfers[transfer.key]?.isEmpty ?? false { state.transfers[transfer.key] = nil }
+      state.ending[ObjectIdentifier(transfer)] = transfer
       return true
     }
-    if isLast { transfer.close() }
+    guard isLast else { return }
+    transfer.close()
+    state.withLock { $0.ending[ObjectIdentifier(transfer)] = nil }
+  }
+
+  /// Ends all transfers, and returns once what came is written.
+  func finish() async {
+    let transfers = state.withLock { state in
+      state.transfers.values.flatMap { $0.map(\.transfer) } + state.ending.values
+    }
+    for transfer in transfers { await transfer.finish() }
   }
 }
 

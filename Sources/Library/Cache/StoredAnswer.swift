@@ -116,7 +116,7 @@ struct StoredAnswer: Codable, Sendable, Equatable {
 
   /// The fields of a request that asks whether the answer still holds (RFC 9110 §13.1); empty if it has no validator.
   var conditions: HTTPFields {
-    if let tag = fields["etag"], tag.opaqueTag != "\"\"" { return [.ifNoneMatch: tag] }
+    if let tag = fields["etag"], !tag.isEmpty, tag.opaqueTag != "\"\"" { return [.ifNoneMatch: tag] }
     if let date = fields["last-modified"] { return [.ifModifiedSince: date] }
     return [:]
   }

@@ -50,8 +50,8 @@ public struct FetchRequest: Sendable {
   public var purpose: FetchPurpose
   /// True if the response shall have the head of the answer, as a cache in front of the fetcher needs it.
   public var wantsHead = false
-  /// True if a store between the program and the server must neither answer the request nor keep its answer.
-  package var bypassesStore = false
+  /// The reading of a source that the request belongs to; nil if it belongs to none.
+  package var storeUse: StoreUse?
   /// The number of bytes of the body that the fetcher may collect before it delivers a chunk, for a consumer
   /// that can't use fewer. With 0, bytes are delivered as they arrive. Fetchers may ignore it.
   package var minimumChunkByteCount = 0
@@ -418,6 +418,11 @@ private final class EndingBody: Sendable {
 public protocol ConnectionOpening: Sendable {
   /// Opens a connection to the host of `url` unless one is idle. Returns at once and does not report failures.
   func openConnection(to url: URL)
+}
+
+/// A fetcher that adds a `User-Agent` to requests without one.
+package protocol AgentNaming: Fetching {
+  var userAgent: String { get }
 }
 
 /// An optional closure for a `Locked`.

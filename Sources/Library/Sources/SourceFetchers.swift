@@ -35,18 +35,19 @@ package struct ConfinedFetcher: Fetching {
   /// The URL of the source; nil for standard input. Only a local one can refer to local files.
   private let source: URL?
   private let headers: SourceHeaders
-  private let bypassesStore: Bool
+  private let storeUse: StoreUse
   /// The versions of the resources that are read in parts.
   private let versions = Locked<[URL: Version]>([:])
   /// A live stream never ends, and each of its segments is a resource.
   private static let versionLimit = 1000
 
-  /// - Parameter bypassesStore: True to take everything from the servers.
-  package init(base: any Fetching, source: URL?, headers: SourceHeaders, bypassesStore: Bool = false) {
+  package init(
+    base: any Fetching, source: URL?, headers: SourceHeaders, storeUse: StoreUse = StoreUse()
+  ) {
     self.base = base
     self.source = source
     self.headers = headers
-    self.bypassesStore = bypassesStore
+    self.storeUse = storeUse
   }
 
   package func fetch(_ request: FetchRequest) async throws -> FetchResponse {
@@ -66,10 +67,10 @@ package struct ConfinedFetcher: Fetching {
     var sent = request
     headers.apply(to: &sent)
     sent.url = sent.url.withoutUserInformation
-    sent.bypassesStore = bypassesStore
+    sent.storeUse = storeUse
     do {
       let response = try await base.fetch(sent)
-      if !bypassesStore, request.range != nil || request.purpose == .source {
+      if !storeUse.isBypassed, request.range != nil || request.purpose == .source {
         try check(response, to: request)
       }
       return response

@@ -15,9 +15,10 @@ public import ReelCore
 ///
 /// These requests repeat the header fields of the first. If they can expire, as tokens do, use `RetryPolicy.never`: the
 /// player then repeats what is missing with a request of its own, through the fetcher that adds the token.
-public final class TransportFetcher: Fetching, ConnectionOpening {
+public final class TransportFetcher: Fetching, ConnectionOpening, AgentNaming {
   private let http: HTTPFetcher
   private let file: FileFetcher
+  package let userAgent: String
   /// Called with each finished request; nil if nobody wants to know.
   private let record: (@Sendable (RequestMetrics) -> Void)?
 
@@ -50,6 +51,7 @@ public final class TransportFetcher: Fetching, ConnectionOpening {
         onRequest?(metrics)
       }
     }
+    userAgent = configuration.userAgent
     http = HTTPFetcher(configuration: configuration, recordRetryAfter: recordRetryAfter, logger: logger)
     file = FileFetcher(logger: logger)
   }

@@ -72,7 +72,7 @@ package struct ServerProbe: Sendable {
   private func askCompressed(for url: URL) async throws {
     // A fetcher accepts compression of manifests.
     var request = FetchRequest(url: url, purpose: .manifest)
-    request.bypassesStore = true
+    request.storeUse = StoreUse(isBypassed: true)
     headers.apply(to: &request)
     do {
       try await log.fetch(request, as: .segment).body.close()
@@ -83,7 +83,7 @@ package struct ServerProbe: Sendable {
 
   private func ask(for url: URL, _ purpose: FetchPurpose, range: ByteRange?) async throws {
     var request = FetchRequest(url: url, range: range, purpose: purpose)
-    request.bypassesStore = true
+    request.storeUse = StoreUse(isBypassed: true)
     headers.apply(to: &request)
     do {
       let response = try await log.fetch(request)

@@ -73,7 +73,9 @@ final class ItemReader: @unchecked Sendable {
 
   func recover(from error: ReelError) -> TaskLoop.Next {
     // The source is opened again.
-    if error.found == .otherVersion { reader = nil }
+    if session.read({ $0.storeUse.isMisled(by: error) }) ?? false || error.found == .otherVersion {
+      reader = nil
+    }
     let next = session.change { state, out -> TaskLoop.Next in
       guard !state.isOver(kind) else { return .idle }
       // The error is from a position that is no longer wanted.

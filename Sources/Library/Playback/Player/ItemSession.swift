@@ -119,7 +119,7 @@ final class ItemSession: Sendable {
       let opened = try await OpenSource(
         item.source, fetcher: CountedFetcher(base: core.fetcher, memory: scope.memory),
         configuration: loading, scope: scope, recorder: recorder, gate: core.gate, logger: core.logger,
-        readsAhead: read { $0.prefersThroughput } ?? false, bypassesStore: read { $0.bypassesStore } ?? false)
+        readsAhead: read { $0.prefersThroughput } ?? false, storeUse: read { $0.storeUse } ?? StoreUse())
       var (rungs, fault): ([ItemRung]?, ReelError?) = (nil, nil)
       if case .presentation(let resolved) = opened.source {
         rungs = ladder(of: resolved.presentation)

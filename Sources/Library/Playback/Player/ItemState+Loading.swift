@@ -320,13 +320,12 @@ extension ItemState {
     ReadingJob(start: time, loop: iterations.begin(at: time, of: loader), scope: scope)
   }
 
-  /// Opens the source again, past the store, if what is stored of it is of another version than what servers have. Returns
-  /// false for other errors.
+  /// Opens the source again, past the store, if what is stored of it does not do. Returns false for other errors.
   private mutating func reopens(after error: ReelError, _ out: inout Effects) -> Bool {
-    guard error.found == .otherVersion else { return false }
     // Another loader has found it before.
-    guard !bypassesStore else { return true }
-    bypassesStore = true
+    if storeUse.isBypassed, error.found == .otherVersion { return true }
+    guard storeUse.isMisled(by: error) else { return false }
+    storeUse = StoreUse(isBypassed: true)
     source = .resolving
     log(error, .retried)
     out.resolve(after: .zero)

@@ -146,8 +146,8 @@ struct ItemState: ~Copyable {
 
   // MARK: Loading
   var source = ItemSource.unbegun
-  /// True if everything is taken from the servers, because what was stored is of another version.
-  var bypassesStore = false
+  /// What the requests of the source belong to.
+  var storeUse = StoreUse()
   var health = ItemHealth.sound
   /// The reason why nothing was shown, if there is no other failure.
   var fruitlessFailure: ReelError?

@@ -35,7 +35,7 @@ package struct TrackOpener: Sendable {
   /// - Parameters:
   ///   - readsAhead: True if more than the first few frames are needed, in order.
   ///   - record: Receives each manifest that is read.
-  ///   - body: It is called again if a store has another version of a part than the server.
+  ///   - body: It is called again if what a store has does not do.
   ///
   /// Throws `ReelError` located at the source, the error of `body`, or `CancellationError`.
   package func use<Result: Sendable>(
@@ -43,15 +43,15 @@ package struct TrackOpener: Sendable {
     recording record: (@Sendable (LoadedManifest.Document) -> Void)? = nil,
     _ body: (OpenSource) async throws -> Result
   ) async throws -> Result {
-    func read(bypassesStore: Bool) async throws -> Result {
-      try await self.read(
-        source, readsAhead: readsAhead, bypassesStore: bypassesStore, recording: record, body)
+    func read(_ storeUse: StoreUse) async throws -> Result {
+      try await self.read(source, readsAhead: readsAhead, storeUse, recording: record, body)
     }
     func readOneVersion() async throws -> Result {
+      let storeUse = StoreUse()
       do {
-        return try await read(bypassesStore: false)
-      } catch let error as ReelError where error.found == .otherVersion {
-        return try await read(bypassesStore: true)
+        return try await read(storeUse)
+      } catch let error as ReelError where storeUse.isMisled(by: error) {
+        return try await read(StoreUse(isBypassed: true))
       }
     }
     guard let limit else { return try await readOneVersion() }
@@ -86,7 +86,7 @@ package struct TrackOpener: Sendable {
   // MARK: - Private
 
   private func read<Result: Sendable>(
-    _ source: MediaSource, readsAhead: Bool, bypassesStore: Bool,
+    _ source: MediaSource, readsAhead: Bool, _ storeUse: StoreUse,
     recording record: (@Sendable (LoadedManifest.Document) -> Void)?,
     _ body: (OpenSource) async throws -> Result
   ) async throws -> Result {
@@ -100,8 +100,7 @@ package struct TrackOpener: Sendable {
       do {
         return try await body(
           try await open(
-            source, readsAhead: readsAhead, bypassesStore: bypassesStore, scope: scope, share: share,
-            recording: record))
+            source, readsAhead: readsAhead, storeUse, scope: scope, share: share, recording: record))
       } catch let error as ReelError {
         throw error.located(at: source.name)
       } catch {
@@ -114,7 +113,7 @@ package struct TrackOpener: Sendable {
   }
 
   private func open(
-    _ source: MediaSource, readsAhead: Bool, bypassesStore: Bool, scope: LoadScope, share: CoreShare?,
+    _ source: MediaSource, readsAhead: Bool, _ storeUse: StoreUse, scope: LoadScope, share: CoreShare?,
     recording record: (@Sendable (LoadedManifest.Document) -> Void)?
   ) async throws -> OpenSource {
     // The clock of a share leaves out the wait for cores.
@@ -124,7 +123,6 @@ package struct TrackOpener: Sendable {
     await share?.begin(fetches: source.url?.isFileURL == false)
     return try await OpenSource(
       source, fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder,
-      gate: gate ?? share, logger: logger, readsAhead: readsAhead, bypassesStore: bypassesStore,
-      recording: record)
+      gate: gate ?? share, logger: logger, readsAhead: readsAhead, storeUse: storeUse, recording: record)
   }
 }

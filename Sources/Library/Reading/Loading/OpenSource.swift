@@ -100,18 +100,18 @@ extension OpenSource {
   /// - Parameters:
   ///   - recorder: Measures the stages, by its clock.
   ///   - readsAhead: The property of `TrackContext`.
-  ///   - bypassesStore: True to take everything from the servers, because what is stored is of another version.
+  ///   - storeUse: What all its requests belong to.
   ///   - record: Receives each manifest that is read.
   ///
   /// Throws `ReelError`, or `CancellationError`.
   package init(
     _ source: MediaSource, fetcher: any Fetching, configuration: LoadingConfiguration, scope: LoadScope,
     recorder: StartupRecorder, gate: (any DecodingGate)?, logger: Logger, readsAhead: Bool,
-    bypassesStore: Bool = false, recording record: (@Sendable (LoadedManifest.Document) -> Void)? = nil
+    storeUse: StoreUse = StoreUse(), recording record: (@Sendable (LoadedManifest.Document) -> Void)? = nil
   ) async throws {
     let fetcher = ConfinedFetcher(
       base: fetcher, source: source.url, headers: configuration.headers(of: source.url),
-      bypassesStore: bypassesStore)
+      storeUse: storeUse)
     manifests = ManifestLoader(
       fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder, record: record)
     context = TrackContext(

@@ -122,6 +122,7 @@ struct FeedJob: Sendable {
       } else {
         let cached = try command.cache.applied(to: fetcher, logger: logger)
         try await perform(walks, fetcher: cached) { place, report in reports.withLock { $0[place] = report } }
+        await CacheOptions.finish(cached)
       }
     } catch {
       outcome.failure = error

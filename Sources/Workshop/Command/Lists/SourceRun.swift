@@ -72,8 +72,12 @@ enum SourceRun {
         let transport = try options.transport(logger: logger, recordRetryAfter: batch.map { $0.hold })
         let fetcher = try run.cache.applied(to: transport, logger: logger)
         let worker = try prepare(Setting(fetcher: fetcher, logger: logger))
-        guard let batch else { return await NamedSources(style, run, options, worker).run() }
-        return await batch.run(worker)
+        let status =
+          if let batch { await batch.run(worker) } else {
+            await NamedSources(style, run, options, worker).run()
+          }
+        await CacheOptions.finish(fetcher)
+        return status
       }
     }
   }

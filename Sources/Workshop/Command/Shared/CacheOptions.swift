@@ -28,6 +28,9 @@ struct CacheOptions: ParsableArguments {
       inFrontOf: fetcher, logger: log)
   }
 
+  /// Keeps what has come until now, before the process ends.
+  static func finish(_ fetcher: any Fetching) async { await (fetcher as? MediaCache)?.finish() }
+
   /// Nil without the option.
   private func place() throws(ReelError) -> CachePlace? {
     try given.map { text throws(ReelError) in try CachePlace(parsing: text) }
