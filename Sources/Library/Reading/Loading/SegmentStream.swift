@@ -259,7 +259,10 @@ final class SegmentStream: ByteSource {
     case .end: return nil
     case .element(let segment): found = (nextIndex, segment)
     case .wait:
-      guard let awaited = try track.supply.segment(from: nextIndex, scope: scope) else { return nil }
+      let awaited = try BlockingThread.wait(scope: scope) { [supply = track.supply, nextIndex] in
+        try await supply.segment(from: nextIndex)
+      }
+      guard let awaited else { return nil }
       found = awaited
       nextIndex = found.index
     }

@@ -268,14 +268,10 @@ struct RungOpener {
 
   /// Returns the segments of a rung, from its playlist or index.
   ///
-  /// - Parameters:
-  ///   - fromStart: True if the rung is read from its beginning: the index of a file is then read in the
-  ///     transfer of its media.
-  ///   - waits: Increased by the waits for the playlist or the index.
+  /// - Parameter fromStart: True if the rung is read from its beginning: the index of a file is then read in the
+  ///   transfer of its media.
   /// - Throws: `ReelError` if they can't be loaded, if there are none, or if they can't be read.
-  func open(
-    _ rung: Rung, fromStart: Bool, scope: LoadScope, waits: inout ReaderWaits
-  ) throws -> RungTrack {
+  func open(_ rung: Rung, fromStart: Bool) async throws -> RungTrack {
     let matcher = RungMatcher(rung: rung, role: role, configuration: context.configuration)
     let live = LiveTrack(
       resolved, manifests: manifests, role: role,
@@ -284,9 +280,12 @@ struct RungOpener {
       return track(rung, .live(try live.segments()), startOffset: resolved.presentation.startOffset)
     }
     let placed = rung.beginning(at: location.index)
+    let variables = resolved.presentation.variables
     let found =
-      try fromStart
-      ? opening(of: placed, scope: scope, waits: &waits) : list(of: placed, scope: scope, waits: &waits)
+      try await fromStart
+      ? manifests.opening(
+        of: placed, variables: variables, initializations: initializations, location: location)
+      : manifests.segments(of: placed, variables: variables, initializations: initializations)
     guard !found.list.isEmpty || found.live != nil else {
       throw ReelError(.badManifest, "no segments to play", at: context.name)
     }
@@ -312,29 +311,6 @@ struct RungOpener {
 
   private func isIFramePlaylist(_ rung: Rung) -> Bool {
     rung.holdsKeyFramesOnly && resolved.presentation.iFrameRungs.contains { $0.id == rung.id }
-  }
-
-  private func list(of rung: Rung, scope: LoadScope, waits: inout ReaderWaits) throws -> RungSegments {
-    let (manifests, variables, initializations) = (
-      manifests, resolved.presentation.variables, initializations
-    )
-    let start = context.recorder.clock.now
-    defer { waits.manifests += context.recorder.clock.now - start }
-    return try BlockingThread.wait(scope: scope) {
-      try await manifests.segments(of: rung, variables: variables, initializations: initializations)
-    }
-  }
-
-  private func opening(of rung: Rung, scope: LoadScope, waits: inout ReaderWaits) throws -> RungSegments {
-    guard case .index = rung.media else { return try list(of: rung, scope: scope, waits: &waits) }
-    let (manifests, variables) = (manifests, resolved.presentation.variables)
-    let (initializations, location) = (initializations, location)
-    let start = context.recorder.clock.now
-    defer { waits.media += context.recorder.clock.now - start }
-    return try BlockingThread.wait(scope: scope) {
-      try await manifests.opening(
-        of: rung, variables: variables, initializations: initializations, location: location)
-    }
   }
 
   private func track(

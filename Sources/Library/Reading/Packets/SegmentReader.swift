@@ -144,7 +144,9 @@ final class SegmentReader: PacketReader {
     return places
   }
 
-  func allKeyFramePlaces() throws -> [KeyFramePlace]? { try source.allKeyFramePlaces() }
+  func allKeyFramePlaces() throws -> [KeyFramePlace]? {
+    try BlockingThread.wait(scope: source.scope) { [source] in try await source.allKeyFramePlaces() }
+  }
 
   /// Requests the segments in parallel, if their transfers end by themselves after the key frame.
   func plan(_ places: [KeyFramePlace]) {
@@ -223,7 +225,7 @@ final class SegmentReader: PacketReader {
 
   /// Opens the next span; nil at the end of the last period.
   private func openSpan() throws -> Span? {
-    while let place = try source.next() {
+    while let place = try nextPlace() {
       if streams.duration == nil { streams.duration = place.track.supply.end }
       if streams.beginning == nil, let beginning = source.beginning {
         streams.beginning = beginning
@@ -257,6 +259,11 @@ final class SegmentReader: PacketReader {
     }
     recordMissingEnd()
     return nil
+  }
+
+  /// Waits for the segment that begins the next span; nil at the end of the last period.
+  private func nextPlace() throws -> SegmentSource.Place? {
+    try BlockingThread.wait(scope: source.scope) { [source] in try await source.next() }
   }
 
   /// Creates the span that begins at `place`; nil if a live track skipped the segment.
