@@ -48,8 +48,8 @@ final class SegmentSource: @unchecked Sendable {
   let opener: RungOpener
   /// The scope with which reading ends. Its end cancels the task of an asynchronous method.
   var scope: LoadScope
-  /// The time spent waiting for playlists and indexes.
-  private(set) var waits = ReaderWaits()
+  /// The time spent waiting for indexes that are part of the transfer of their media.
+  private(set) var indexWait = Duration.zero
   /// The rung that was opened last, with its segments, even if none of them could be read.
   private(set) var opened: RungTrack?
   /// The time from which segments are not read.
@@ -440,17 +440,12 @@ final class SegmentSource: @unchecked Sendable {
     return track
   }
 
-  /// Opens a rung, and measures the wait for its playlist or index.
   private func open(_ rung: Rung) async throws -> RungTrack {
-    let isAtStart = if case .start = position { true } else { false }
+    guard case .start = position else { return try await opener.open(rung, fromStart: false) }
     let clock = context.recorder.clock
     let start = clock.now
-    defer {
-      let wait = clock.now - start
-      // The index of a file is then part of the transfer of its media.
-      if isAtStart, case .index = rung.media { waits.media += wait } else { waits.manifests += wait }
-    }
-    return try await opener.open(rung, fromStart: isAtStart)
+    defer { if case .index = rung.media { indexWait += clock.now - start } }
+    return try await opener.open(rung, fromStart: true)
   }
 
   private enum Found {
