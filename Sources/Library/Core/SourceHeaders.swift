@@ -115,6 +115,9 @@ package struct SourceHeaders: Sendable, Hashable {
     return fields
   }
 
+  /// True if the server of `url` may get the credentials of the source.
+  package func admitsCredentials(to url: URL) -> Bool { isAllowed(url, from: source) }
+
   fileprivate var hasCredentials: Bool { !credentials.isEmpty || userInformation != nil }
 
   private func isAllowed(_ url: URL, from owner: ServerAddress?) -> Bool {

@@ -128,6 +128,8 @@ struct ResultLine: Sendable, Equatable {
     case written
     /// A checked source, whatever was found.
     case checked
+    /// A view of `reel viewers`.
+    case watched
     case failed
   }
 
