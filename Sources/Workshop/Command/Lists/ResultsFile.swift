@@ -198,7 +198,7 @@ struct ResultLine: Sendable, Equatable {
   /// one.
   static let reportedKeys: Set<String> = [
     "candidates", "chosen", "damaged", "file", "findings", "frames", "good", "missed_segments", "startup",
-    "why",
+    "view", "why",
   ]
 
   /// Writes a line.

@@ -107,12 +107,14 @@ final class ViewerCrowd: Sendable {
   private func line(of event: ViewerEvent, _ sums: ViewerSums, _ failure: ReelError?) -> [UInt8] {
     let entry = sources.entries[sums.source]
     let waited = sums.times[.stalled] + sums.times[.seeking]
-    let body: JSONFields = [
-      "viewer": event.viewer + 1, "session": event.session + 1, "view": event.look + 1,
-      "startup": sums.start.map { start -> JSONFields in ["total_ms": start] },
+    let view: JSONFields = [
+      "viewer": event.viewer + 1, "session": event.session + 1, "number": event.look + 1,
       "stalls": sums.stallCount, "waited_ms": waited, "played_ms": sums.times[.playing],
-      "requests": sums.requestCount, "bytes": sums.byteCount, "failures": sums.failureCount,
+      "requests": sums.requestCount, "bytes": sums.byteCount, "errors": sums.failureCount,
       "live_latency_ms": sums.latency, "decoded": sums.decodes ? true : nil,
+    ]
+    let body: JSONFields = [
+      "startup": sums.start.map { start -> JSONFields in ["total_ms": start] }, "view": view,
     ]
     let text = (try? JSONLine.string(body)) ?? "{}"
     return ResultLine.text(
