@@ -41,7 +41,7 @@ package struct BufferedPlayback: Sendable {
   package private(set) var state = State.paused
   /// The time of the last call.
   package private(set) var now: Duration
-  /// What was played, at the time of the last call. It is set only while playback is paused.
+  /// What was played, at the time of the last call. Set it only while playback is paused.
   package var position = 0.0
   /// The greatest position so far.
   package private(set) var playedEnd = 0.0
@@ -59,7 +59,10 @@ package struct BufferedPlayback: Sendable {
   /// The end of what is loaded in all tracks.
   package var loadedEnd: Double { tracks.map(\.end).min() ?? 0 }
 
-  /// True if it plays, or waits for media to play on.
+  /// The end of all that there is; nil if more comes.
+  package var end: Double? { tracks.allSatisfy(\.isComplete) ? tracks.map(\.end).max() : nil }
+
+  /// True while the position advances.
   package var isPlaying: Bool { if case .playing = state { true } else { false } }
 
   /// The time since which playback waits for media; nil if it does not.
@@ -82,9 +85,16 @@ package struct BufferedPlayback: Sendable {
 
   /// Plays at another rate from a time on.
   package mutating func setRate(_ rate: Double, at time: Duration) {
+    guard rate != self.rate else { return }
     go(to: time)
     if case .playing(_, let since) = state { state = .playing(from: position, since: max(since, now)) }
     self.rate = rate
+  }
+
+  /// Goes on at another position.
+  package mutating func skip(to position: Double) {
+    self.position = position
+    if case .playing = state { state = .playing(from: position, since: now) }
   }
 
   /// Pauses loading of a track once enough is loaded, and continues it once there is room again.
@@ -130,6 +140,11 @@ package struct BufferedPlayback: Sendable {
       if !track.isFilling { seconds = min(seconds, ahead - rules.target * rules.refillShare) }
     }
     return seconds.isFinite ? now + .seconds(max(seconds, 0) / rate + Self.instant) : nil
+  }
+
+  /// The time at which playback is past a position, if nothing holds it up; nil if it does not play.
+  package func time(of position: Double) -> Duration? {
+    isPlaying ? now + .seconds(max(position - self.position, 0) / rate + Self.instant) : nil
   }
 
   // MARK: - Private

@@ -246,7 +246,7 @@ package struct SegmentPlayer: Sendable {
     }
     var heads: [LinkPlayback.Request] = []
     if index == 0, let adaptation = rules.adaptation, tracks[0].next > 0, tracks[0].ahead == nil {
-      let rung = adaptation.rung(of: tracks[0].rungs, measuredRate: measuredRate)
+      let rung = adaptation.rung(of: tracks[0].rungs.map(\.bitsPerSecond), measuredRate: measuredRate)
       heads = tracks[0].change(to: rung)
     }
     tracks[index].begin(at: playback.tracks[index].end)

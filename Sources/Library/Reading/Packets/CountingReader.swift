@@ -160,6 +160,9 @@ package struct LoadedMedia: Sendable {
   /// True if media before the segment is missing: a gap, or a segment that was skipped.
   package let followsGap: Bool
 
+  /// True at the end of the segment, with which no bytes come.
+  package var isWhole: Bool { byteCount == 0 }
+
   /// The time up to which the segment is loaded.
   package var end: MediaTime {
     share < 1

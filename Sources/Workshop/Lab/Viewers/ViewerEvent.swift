@@ -4,7 +4,8 @@ package import ReelSources
 
 /// Something that happened to a viewer.
 ///
-/// A viewer reports each look at a source from `began` to `left`, and the looks of a session one after the other.
+/// A viewer reports each look at a source from `began` to `left`, and the looks of a session one after the other. A transfer
+/// that the end of a look cancels may be reported after `left`.
 package struct ViewerEvent: Sendable {
   /// The number of the viewer, that of its session, and that of the look in the session, all from 0.
   package let viewer: Int
@@ -25,15 +26,17 @@ package struct ViewerEvent: Sendable {
     case playing(after: Duration)
     /// The loaded media has run out.
     case stalled
-    /// A stall has ended. It lasted for `after`.
+    /// Playback of a live source that was too far behind jumps towards the live edge, and waits for media there.
+    case jumped
+    /// A stall or the wait after a jump has ended. It lasted for `after`.
     case resumed(after: Duration)
     /// The next segments of video belong to this rung.
     case rung(ItemRung)
+    /// Video of a rung was loaded: a segment, or of a viewer that decodes what it has shown.
+    case loaded(ItemRung, media: Duration)
     /// How far playback of a live source is behind the live edge.
     case latency(Duration)
-    /// Playback of a live source that was too far behind jumped towards the live edge.
-    case jumped
-    /// Something could not be loaded. `host` is that of the request; nil for a local file, or if no request failed.
+    /// Something could not be loaded. `host` is that of the request; nil for a local file, or if it is not known.
     case failure(ReelError, host: String?, Consequence)
     /// The look is over.
     case left(ViewerSums)
@@ -45,7 +48,7 @@ package struct ViewerEvent: Sendable {
     case repeated
     /// The viewer goes on as a player does.
     case handled(ErrorLogEntry.Outcome)
-    /// The look ends.
+    /// The look ends once what is loaded has been shown.
     case final
   }
 
@@ -93,11 +96,42 @@ package struct ViewerSums: Sendable, Hashable {
   /// The last latency of a live source; nil for others.
   package var latency: Duration?
   /// True if the viewer decoded what it watched.
-  package var decodes = false
+  package let decodes: Bool
 
   /// - Parameter began: The time at which the look begins.
-  init(source: Int, name: String, began: Duration) {
-    (self.source, self.name) = (source, name)
+  init(source: Int, name: String, decodes: Bool, began: Duration) {
+    (self.source, self.name, self.decodes) = (source, name, decodes)
     times = PlaybackTimes(start: began)
+    times.record(.status(.waitingToPlayAtSpecifiedRate(.evaluatingBufferingRate)), at: began)
+  }
+
+  /// Adds an event, which `reel play` would count in the same way.
+  mutating func add(_ event: ViewerEvent.Kind, at time: Duration) {
+    switch event {
+    case .began, .rung, .left: break
+    case .request(let metrics):
+      requestCount += metrics.requestCount
+      byteCount += metrics.byteCount
+    case .started(let after):
+      start = after
+      times.record(.firstFrame, at: time)
+    case .playing(let after):
+      playing = after
+      times.record(.status(.playing), at: time)
+    case .stalled:
+      stallCount += 1
+      times.record(.status(.waitingToPlayAtSpecifiedRate(.toMinimizeStalls)), at: time)
+    case .jumped:
+      times.record(.status(.waitingToPlayAtSpecifiedRate(.evaluatingBufferingRate)), at: time)
+    case .resumed: times.record(.status(.playing), at: time)
+    case .loaded(let rung, let media):
+      if let index = rungs.firstIndex(where: { $0.rung == rung }) {
+        rungs[index].media += media
+      } else {
+        rungs.append(LoadedRung(rung: rung, media: media))
+      }
+    case .latency(let latency): self.latency = latency
+    case .failure: failureCount += 1
+    }
   }
 }
