@@ -127,9 +127,9 @@ private struct Watching {
     }
   }
 
-  /// Counts what was played of the rung on show as loaded: a player does not say what it has loaded of a rung.
+  /// Counts what was played of the rung on show.
   private mutating func endRung(at time: Duration) {
     guard let (rung, before) = rung.take() else { return }
-    account.add(.loaded(rung, media: account.sums.times.closed(at: time)[.playing] - before), at: time)
+    account.sums.add(account.sums.times.closed(at: time)[.playing] - before, of: rung)
   }
 }

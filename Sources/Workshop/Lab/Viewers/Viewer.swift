@@ -285,8 +285,7 @@ package final class Viewer: Sendable {
         state.hasFrame = state.hasFrame || (needsAll ? media.isWhole : media.hasFirstFrame)
         if media.isWhole {
           let duration = (media.range.upperBound - media.range.lowerBound).seconds
-          state.account.add(
-            .loaded(ItemRung(media.rung), media: .seconds(duration)), at: state.playback.now)
+          state.account.sums.add(.seconds(duration), of: ItemRung(media.rung))
         }
       }
       state.playback.updateFilling(index)

@@ -32,8 +32,6 @@ package struct ViewerEvent: Sendable {
     case resumed(after: Duration)
     /// The next segments of video belong to this rung.
     case rung(ItemRung)
-    /// Video of a rung was loaded: a segment, or of a viewer that decodes what it has shown.
-    case loaded(ItemRung, media: Duration)
     /// How far playback of a live source is behind the live edge.
     case latency(Duration)
     /// Something could not be loaded. `host` is that of the request; nil for a local file, or if it is not known.
@@ -91,7 +89,8 @@ package struct ViewerSums: Sendable, Hashable {
   package var byteCount: Int64 = 0
   /// The failures, whatever followed them.
   package var failureCount = 0
-  /// The video that was loaded of each rung, in the order in which the rungs were first loaded.
+  /// The video that was loaded of each rung, in the order in which the rungs were first loaded. Of a viewer that decodes,
+  /// the video that was played.
   package var rungs: [LoadedRung] = []
   /// The last latency of a live source; nil for others.
   package var latency: Duration?
@@ -124,14 +123,17 @@ package struct ViewerSums: Sendable, Hashable {
     case .jumped:
       times.record(.status(.waitingToPlayAtSpecifiedRate(.evaluatingBufferingRate)), at: time)
     case .resumed: times.record(.status(.playing), at: time)
-    case .loaded(let rung, let media):
-      if let index = rungs.firstIndex(where: { $0.rung == rung }) {
-        rungs[index].media += media
-      } else {
-        rungs.append(LoadedRung(rung: rung, media: media))
-      }
     case .latency(let latency): self.latency = latency
     case .failure: failureCount += 1
+    }
+  }
+
+  /// Adds video that was loaded of a rung.
+  mutating func add(_ media: Duration, of rung: ItemRung) {
+    if let index = rungs.firstIndex(where: { $0.rung == rung }) {
+      rungs[index].media += media
+    } else {
+      rungs.append(LoadedRung(rung: rung, media: media))
     }
   }
 }

@@ -33,7 +33,7 @@ package struct ViewerLook: Sendable {
 
 /// The events of a look in their order, and their sums. Kept under the lock of the look.
 struct ViewerAccount: Sendable {
-  private(set) var sums: ViewerSums
+  var sums: ViewerSums
   private let look: ViewerLook
   private let began: Duration
 
