@@ -9,8 +9,9 @@ package import ReelSources
 /// initializations, keys and segments. It needs no thread. While nobody calls `next()`, transfers are held back, as
 /// by a full buffer.
 ///
-/// It takes times from the manifest, so rounded durations of a list are not corrected. It does not find what only
-/// the samples show: damage within them, missing frames, keys that the manifest does not name.
+/// It takes times from the manifest: rounded durations of a list are not corrected, and after a seek no segment is
+/// requested that only tells when the timestamps begin. It does not find what only the samples show: damage within
+/// them, missing frames, keys that the manifest does not name.
 ///
 /// Used by one task at a time.
 package final class CountingReader: @unchecked Sendable {
@@ -121,8 +122,9 @@ package final class CountingReader: @unchecked Sendable {
 
   private func media(of arrival: SegmentStream.Arrival, in span: Span) async throws -> LoadedMedia {
     let (segment, supply) = (arrival.segment, span.place.track.supply)
-    if let encryption = segment.encryption, encryption.encryptsSamples, encryption.systems.isEmpty,
-      let url = encryption.keyURL
+    // A demuxer asks for the key of samples, first the provider.
+    if context.configuration.keyProvider == nil, let encryption = segment.encryption,
+      encryption.encryptsSamples, encryption.systems.isEmpty, let url = encryption.keyURL
     {
       _ = try await source.opener.keys.key(at: url, of: segment.url.reelName)
     }
