@@ -6,6 +6,23 @@ import Testing
 
 @Suite("Servers that break HTTP/1.1", .hangLimit)
 struct BrokenServerTests {
+  @Test("A response that arrives with the last bytes before the limit ends them")
+  func headWithinRead() async throws {
+    try await ScriptedServer.useHTTP2({ stream in
+      let head = HTTP2Frame.head("200", stream: stream)
+      func ignored(_ count: Int) -> [UInt8] {
+        HTTP2Frame(type: 0xBE, [UInt8](repeating: 0, count: count)).bytes
+      }
+      let first = (0..<15).flatMap { _ in ignored(16_384) }
+      // With the first frame of the connection, head and ignored frames exceed the limit.
+      let rest = ignored(262_144 - first.count - head.count - 9)
+      return first + rest + head + HTTP2Frame.data("good".bytes, stream: stream)
+    }) { server in
+      let body = try await fetcher().bytes(server.url)
+      #expect(body == "good".bytes)
+    }
+  }
+
   @Test("A status that no response may have", arguments: [0, 1, 42, 99, 101])
   func status(_ status: Int) async throws {
     let digits = String(String(1000 + status).dropFirst())
@@ -147,6 +164,20 @@ struct BrokenHTTP2ServerTests {
       #expect(error?.reason == "the server broke the HTTP/2 protocol: \(fault.error)")
       #expect(error?.kind == .server)
       try await until { server.openConnectionCount == 0 }
+    }
+  }
+
+  @Test("A response that arrives faster than it is read breaks nothing")
+  func fastResponse() async throws {
+    let bytes = pattern(6_000_000)
+    let parts = stride(from: 0, to: bytes.count, by: 16_384).map { bytes[$0..<min($0 + 16_384, bytes.count)] }
+    try await ScriptedServer.useHTTP2({ stream in
+      HTTP2Frame.head("200", stream: stream)
+        + parts.flatMap { HTTP2Frame.data(Array($0), stream: stream, isEnd: false) }
+        + HTTP2Frame.data([], stream: stream)
+    }) { server in
+      let body = try await fetcher().bytes(server.url)
+      #expect(body == bytes)
     }
   }
 
