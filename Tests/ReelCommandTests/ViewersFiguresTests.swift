@@ -54,7 +54,7 @@ struct ViewersFiguresTests {
     let tally = tally
     tally.record(event(.seconds(4), viewer: 1, .began(source: 0, id: "")))
     #expect(tally.extremes.mostPresent == 2)
-    var sums = ViewerSums(source: 0, name: "a", began: .zero)
+    var sums = ViewerSums(source: 0, name: "a", decodes: false, began: .zero)
     sums.ending = .failed(ReelError(.server, "404 Not Found", at: "http://cdn.example/a.m3u8", status: 404))
     sums.latency = .seconds(6)
     tally.record(event(.seconds(4), viewer: 1, .left(sums)))

@@ -36,6 +36,8 @@ final class ViewerCrowd: Sendable {
   ) throws {
     var player = PlayerConfiguration()
     player.loading = try command.options.loading()
+    // Reading a file counts like a request.
+    player.loading.fetchesFiles = true
     // Each viewer has its own.
     headers = player.loading.headers
     player.loading.headers = [:]
