@@ -15,11 +15,14 @@ struct ViewersCommandTests {
   /// Runs `reel viewers` on the source of an origin.
   @discardableResult
   private func run(
-    _ origin: Origin, _ path: String = path, viewers: Int = 3, _ options: [String] = [],
+    _ origin: Origin, viewers: Int = 3, _ options: [String] = [],
     directory: String? = nil, status: Int32? = 0
   ) async throws -> CommandResult {
     try await Command.run(
-      ["viewers", origin.url(path).absoluteString, "--viewers", "\(viewers)", "--duration", "2", "--json"]
+      [
+        "viewers", origin.url(Self.path).absoluteString, "--viewers", "\(viewers)", "--duration", "2",
+        "--json",
+      ]
         + options, directory: directory, status: status)
   }
 

@@ -51,12 +51,16 @@ struct ViewersCommand: AsyncParsableCommand {
 
   private static let examples = [
     (
-      "Fifty viewers who come within a second; fail if they start slowly",
-      "reel viewers SOURCE --viewers 50 --ramp 1 --duration 2 --assert 'start.p95<9s'"
+      "Fifty viewers for two seconds",
+      "reel viewers https://example.com/master.m3u8 --viewers 50 --duration 2s"
     ),
     (
-      "Ten viewers on LTE who stay for a second on average, as a page",
-      "reel viewers SOURCE --viewers 10 --stay exp:1s --duration 2 --report r.html"
+      "Viewers of a list who stay for a second on average",
+      "reel viewers --input feed.m3u --viewers 9 --duration 3 --stay exp:1s"
+    ),
+    (
+      "Fail if a view fails",
+      "reel viewers --input feed.m3u --viewers 4 --duration 2 --assert failed=0"
     ),
   ]
 
@@ -193,12 +197,12 @@ struct ViewersCommand: AsyncParsableCommand {
       throw ValidationError("--ramp takes a time from 0 to that of --duration")
     }
     try OptionValue.check { () throws(ReelError) in
-      _ = try stay.map { text throws(ReelError) in try DwellSpec(parsing: text) }
       _ = try dwell.map { text throws(ReelError) in try DwellSpec(parsing: text) }
       _ = try linkArgument()
       _ = try model()
     }
     try OptionValue.read { () throws(ReelError) in
+      _ = try staySpec()
       _ = try decodeShare()
       _ = try parameters()
       _ = try metricsPlace()
@@ -217,6 +221,18 @@ struct ViewersCommand: AsyncParsableCommand {
   }
 
   // MARK: - Values
+
+  /// Nil to stay to the end.
+  func staySpec() throws(ReelError) -> DwellSpec? {
+    guard let stay else { return nil }
+    switch try? DwellSpec(parsing: stay) {
+    case .fixed(let time): return .fixed(time)
+    case .exponential(let mean): return .exponential(mean: mean)
+    case .retention, .trace, nil: break
+    }
+    throw ReelError(
+      .usage, "--stay: \"\(stay)\" is not a time to stay", advice: "write fixed:30s or exp:90s")
+  }
 
   func decodeShare() throws(ReelError) -> Double {
     try decode.map { text throws(ReelError) in try SwipeShares.share(parsing: text, of: "--decode") } ?? 0

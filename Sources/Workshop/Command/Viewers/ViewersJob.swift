@@ -78,8 +78,8 @@ struct ViewersJob {
     let shard = try command.shardSpec()
     return try ViewerPlan(
       viewerCount: command.viewers, ramp: .seconds(command.ramp), duration: .seconds(command.duration),
-      stay: try command.stay.map { text throws(ReelError) in try DwellSpec(parsing: text) },
-      choice: sources.choice, decodeShare: try command.decodeShare(), seed: command.seed,
+      stay: try command.staySpec(), choice: sources.choice, decodeShare: try command.decodeShare(),
+      seed: command.seed,
       shard: .init(index: shard?.index ?? 0, count: shard?.count ?? 1))
   }
 
