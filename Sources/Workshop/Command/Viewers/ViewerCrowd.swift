@@ -68,7 +68,10 @@ final class ViewerCrowd: Sendable {
   func access(of viewer: Int) -> ViewerAccess {
     let values = values(of: viewer)
     var fetcher: any Fetching = TransportFetcher(
-      configuration: transport, recordRetryAfter: nil, logger: logger)
+      configuration: transport, connections: .own,
+      admission: { [admission] (host, address) throws(ReelError) in
+        try admission.admit(viewer, to: host, isPrivate: address?.isPrivate ?? false)
+      }, recordRetryAfter: nil, logger: logger)
     if !parameters.isEmpty { fetcher = QueryFetcher(fetcher, parameters, for: values) }
     if !links.isEmpty {
       let link = links[viewer % links.count].seeded(with: seed &+ UInt64(viewer))
