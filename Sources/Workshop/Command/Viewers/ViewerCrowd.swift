@@ -32,7 +32,7 @@ final class ViewerCrowd: Sendable {
   }
 
   init(
-    _ command: ViewersCommand, _ sources: ViewerSources, _ plan: ViewerPlan, logger: Logger
+    _ command: ViewersCommand, _ sources: ViewerSources, logger: Logger
   ) throws {
     var player = PlayerConfiguration()
     player.loading = try command.options.loading()

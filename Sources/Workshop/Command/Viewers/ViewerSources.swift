@@ -243,7 +243,7 @@ final class HostAdmission: Sendable {
       let error = ReelError(
         .usage,
         "\(host) is neither this machine nor in a private network: it gets no more than \(limit) viewers",
-        at: host, advice: "if you may load it, add --i-may-load \(host)", isTemporary: false)
+        advice: "if you may load it, add --i-may-load \(host)", isTemporary: false)
       state.refusal = state.refusal ?? error
       return error
     }

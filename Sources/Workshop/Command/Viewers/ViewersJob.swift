@@ -23,17 +23,14 @@ struct ViewersJob {
 
   /// Runs the viewers, and reports. Returns the exit code.
   func run() async throws -> Int32 {
-    let outputs = try ViewersOutputs(command)
     let sources = try await readSources()
     let plan = try makePlan(sources)
-    let crowd = try ViewerCrowd(command, sources, plan, logger: logger)
+    let crowd = try ViewerCrowd(command, sources, logger: logger)
     try Self.raiseFileLimit(for: Array(plan.viewers).count)
+    let outputs = try ViewersOutputs(command)
     let metrics = try await MetricsServer.start(command, logger: logger)
-    let outcome: Outcome
-    do {
-      outcome = await watch(crowd, plan, sources, outputs, metrics)
-      await metrics?.stop()
-    }
+    let outcome = await watch(crowd, plan, sources, outputs, metrics)
+    await metrics?.stop()
     if let failure = outcome.failure { throw failure }
     var summary = outcome.summary
     summary.assertions = assertions.map { $0.evaluate(summary) }
