@@ -26,7 +26,8 @@ struct ViewersCounts: Sendable {
   /// The time for which rungs were played, by their bit rates.
   var rungs: [Int: Duration] = [:]
   var bytes: Int64 = 0
-  /// The requests by the status of their answers; those without an answer are `none`.
+  /// The requests by the status of their answers; `none` without an answer, `cancelled` if the viewer did not wait for
+  /// it, `file` for local ones.
   var requests: [String: Int] = [:]
   /// What could not be loaded at first, whatever followed.
   var errors: [Fault: Int] = [:]
@@ -208,8 +209,10 @@ final class ViewersTally: Sendable {
 
   /// Attempts that failed before the last one are reported by themselves.
   private static func add(_ metrics: RequestMetrics, to counts: inout ViewersCounts) {
-    let last = max(1, metrics.requestCount - metrics.redirectCount - metrics.failedAttemptCount)
-    counts.requests[status(metrics.status), default: 0] += last
+    let last = metrics.requestCount - metrics.redirectCount - metrics.failedAttemptCount
+    let isCancelled = metrics.status == nil && metrics.outcome == .cancelled
+    let kind = metrics.url.isFileURL ? "file" : isCancelled ? "cancelled" : status(metrics.status)
+    if last > 0 { counts.requests[kind, default: 0] += last }
     if metrics.redirectCount > 0 { counts.requests["3xx", default: 0] += metrics.redirectCount }
     counts.bytes += metrics.byteCount
   }
