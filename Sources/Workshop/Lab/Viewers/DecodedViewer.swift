@@ -99,7 +99,8 @@ private struct Watching {
       }
     case .rung(let id):
       endRung(at: time)
-      guard let rung = item.ladder.rungs.first(where: { $0.id == id }) else { break }
+      // The ladder is that of the first period.
+      let rung = item.ladder.rungs.first { $0.id == id } ?? ItemRung(id: id, bitRate: 0)
       self.rung = (rung, account.sums.times.closed(at: time)[.playing])
       account.add(.rung(rung), at: time)
     case .request(let event): account.add(event, at: time)

@@ -84,7 +84,9 @@ package final class Viewer: Sendable {
 
   /// The least hole that playback skips, in seconds.
   private static let leastHole = 0.3
+  /// The time between two looks at the live edge: in a stall, the next one may end it by a jump.
   private static let followInterval = Duration.milliseconds(500)
+  private static let stallFollowInterval = Duration.milliseconds(100)
 
   package init(_ look: ViewerLook) {
     self.look = look
@@ -436,11 +438,13 @@ package final class Viewer: Sendable {
       }
     case .stalled:
       state.waitsSince = now
+      state.followsAt = now
       state.account.add(.stalled, at: now)
     case nil: break
     }
     if state.live != nil, now >= state.followsAt {
-      state.followsAt = now + Self.followInterval
+      let isStalled = state.playback.stalledSince != nil
+      state.followsAt = now + (isStalled ? Self.stallFollowInterval : Self.followInterval)
       followEdge(&state)
     }
     finishIfOver(&state)
