@@ -269,7 +269,7 @@ let testTargets: [Target] = [
     "ReelLab",
     [
       "ReelLab", "ReelModels", "ReelSimulation", "ReelPool", "ReelSources", "ReelReading", "ReelPlayback",
-      "ReelFFmpeg",
+      "ReelFFmpeg", "ReelTesting",
       logging,
     ]),
   tests(
