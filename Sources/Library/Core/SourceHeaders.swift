@@ -164,6 +164,7 @@ extension FetchRequest {
   package func again(range: ByteRange? = nil) -> FetchRequest {
     var copy = FetchRequest(url: url, range: range, headers: headers, purpose: purpose)
     copy.source = source
+    copy.media = media
     return copy
   }
 }

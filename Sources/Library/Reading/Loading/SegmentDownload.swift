@@ -64,11 +64,12 @@ final class SegmentDownload: Sendable {
   private let progress = Locked(Progress())
 
   /// - Parameters:
+  ///   - next: The segment after it; nil if that is not known.
   ///   - form: What the span's initialization says; nil if that has to be fetched.
   ///   - file: A transfer that may deliver the segment without a request.
   init(
-    _ loader: SegmentLoader, index: Int, _ segment: SegmentReference, form: Form?, of file: FileTransfer?,
-    scope: LoadScope, _ options: Options
+    _ loader: SegmentLoader, index: Int, _ segment: SegmentReference, before next: SegmentReference?,
+    form: Form?, of file: FileTransfer?, scope: LoadScope, _ options: Options
   ) {
     self.index = index
     self.segment = segment
@@ -76,7 +77,7 @@ final class SegmentDownload: Sendable {
     transfer = PipeTask(in: scope, capacity: options.capacity) { pipe in
       // Both requests are sent before either response is awaited.
       async let initialization = form == nil ? loader.initialization(of: segment) : nil
-      async let opened = loader.open(segment, of: file)
+      async let opened = loader.open(segment, before: next, of: file)
       var form = form
       if let bytes = try await initialization {
         let new = Form(initialization: bytes, isChecked: loader.recordDamage != nil)

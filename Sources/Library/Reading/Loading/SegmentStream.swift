@@ -229,7 +229,8 @@ final class SegmentStream: ByteSource {
 
   private func begin(_ index: Int, _ segment: SegmentReference) {
     let download = SegmentDownload(
-      track.loader, index: index, segment, form: form, of: file, scope: scope, options)
+      track.loader, index: index, segment, before: track.supply[index + 1], form: form, of: file,
+      scope: scope, options)
     downloads.append(download)
     if downloads.count == 1 { addPart(of: download) }
   }

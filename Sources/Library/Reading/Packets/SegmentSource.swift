@@ -157,7 +157,7 @@ final class SegmentSource: @unchecked Sendable {
       let key = Key(period: periodIndex, rung: rung.id)
       let track: RungTrack
       do {
-        track = try await self.track(key, rung: rung)
+        track = try await self.track(key, rung, among: ladder)
       } catch let error as ReelError {
         try recover(from: error, opening: rung, among: ladder)
         continue
@@ -396,7 +396,7 @@ final class SegmentSource: @unchecked Sendable {
       periodIndex = period
       let ladder = try ladder(of: period)
       guard let rung = controller.choose(among: ladder, segmentDuration: nil) else { continue }
-      let supply = try await track(Key(period: period, rung: rung.id), rung: rung).supply
+      let supply = try await track(Key(period: period, rung: rung.id), rung, among: ladder).supply
       for index in supply.knownIndexes {
         guard let segment = supply[index] else { continue }
         if segment.isGap, others(than: rung, among: ladder, for: Hole(segment)).isEmpty { continue }
@@ -433,19 +433,21 @@ final class SegmentSource: @unchecked Sendable {
     return resolved.presentation.keyFrameRungs(in: period, besides: ladder)
   }
 
-  private func track(_ key: Key, rung: Rung) async throws -> RungTrack {
-    let track = if let known = tracks[key] { known } else { try await open(rung) }
+  private func track(_ key: Key, _ rung: Rung, among ladder: [Rung]) async throws -> RungTrack {
+    let track = if let known = tracks[key] { known } else { try await open(rung, among: ladder) }
     tracks[key] = track
     opened = track
     return track
   }
 
-  private func open(_ rung: Rung) async throws -> RungTrack {
-    guard case .start = position else { return try await opener.open(rung, fromStart: false) }
+  private func open(_ rung: Rung, among ladder: [Rung]) async throws -> RungTrack {
+    guard case .start = position else {
+      return try await opener.open(rung, among: ladder, fromStart: false)
+    }
     let clock = context.recorder.clock
     let start = clock.now
     defer { if case .index = rung.media { indexWait += clock.now - start } }
-    return try await opener.open(rung, fromStart: true)
+    return try await opener.open(rung, among: ladder, fromStart: true)
   }
 
   private enum Found {

@@ -43,6 +43,7 @@ final class ViewerCrowd: Sendable {
     player.loading.headers = [:]
     var settings = try ViewerSettings(player, model: try command.model())
     if command.options.bandwidth != nil { settings.player.adaptsBitRate = command.options.adaptsBitRate }
+    settings.cmcd = command.cmcd
     self.settings = settings
     transport = try command.options.transportConfiguration(limitsWaits: true)
     links =

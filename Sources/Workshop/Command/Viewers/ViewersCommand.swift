@@ -136,6 +136,12 @@ struct ViewersCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
+      "Add CMCD (CTA-5004, version 1) to requests: in the query or in header fields.",
+      valueName: "query|header"), completion: .list(CMCD.Transmission.allCases.map(\.rawValue)))
+  var cmcd: CMCD.Transmission?
+
+  @Option(
+    help: ArgumentHelp(
       "Read the tokens of {token} from a file: one line for each viewer.", valueName: "file"),
     completion: .file())
   var tokens: String?
@@ -303,3 +309,5 @@ struct ViewersCommand: AsyncParsableCommand {
     if overwrite, try resultsPath() == nil { throw ValidationError("--overwrite requires --results") }
   }
 }
+
+extension CMCD.Transmission: ExpressibleByArgument {}

@@ -21,12 +21,20 @@ package struct DecodedViewer: Sendable {
     var watching = Watching(
       account: ViewerAccount(look, name: item.source.name, decodes: true), item: item)
     watching.account.begin()
+    let conditions = Locked(CMCDFetcher.Conditions(isWaiting: true))
+    let base = look.fetcher(for: item.source.name) { _ in conditions.withLock { $0 } }
     let player = Player(
-      fetcher: ReportingFetcher(base: look.access.fetcher) { send(.request($0)) },
+      fetcher: ReportingFetcher(base: base) { send(.request($0)) },
       configuration: look.settings.decodingPlayer, logger: look.logger)
     // Each is added where it happens, so that their order is that of the changes.
-    player.observeEvents { send(.event($0)) }
-    player.timeControlStatus.observe { send(.status($0)) }
+    player.observeEvents { event in
+      if case .stalled = event { conditions.withLock { $0.stallCount += 1 } }
+      send(.event(event))
+    }
+    player.timeControlStatus.observe { status in
+      conditions.withLock { $0.isWaiting = status != .playing }
+      send(.status(status))
+    }
     item.rung.observe { if let rung = $0 { send(.rung(rung)) } }
     player.play()
     player.replaceCurrentItem(with: item)

@@ -63,6 +63,8 @@ package final class Viewer: Sendable {
     /// The time at which a stall began, or a jump, until playback goes on.
     var waitsSince: Duration?
     var rung: ItemRung?
+    /// The throughput by which rungs are chosen; nil if it is not known.
+    var throughput: Double?
     /// Where the playlist lets playback begin (EXT-X-START), and the audio group of the first rung (HLS).
     var beginning: MediaTime?
     var audioGroup: String?
@@ -143,7 +145,8 @@ package final class Viewer: Sendable {
   }
 
   private func open() async throws -> OpenSource {
-    let fetcher = ReportingFetcher(base: look.access.fetcher) { [self] event in
+    let base = look.fetcher(for: source.name) { [self] in requestConditions($0) }
+    let fetcher = ReportingFetcher(base: base) { [self] event in
       change { $0.account.add(event, at: $0.playback.now) }
     }
     while true {
@@ -372,7 +375,11 @@ package final class Viewer: Sendable {
         state.account.add(.rung(rung), at: state.playback.now)
       }
     // Transfers of separate audio share the link and would measure only their part of it.
-    case .transfer(let transfer, _): controller?.record(transfer)
+    case .transfer(let transfer, _):
+      guard let controller else { break }
+      controller.record(transfer)
+      let throughput = controller.estimatedBandwidth
+      state.withLock { $0.throughput = throughput }
     // An error without an outcome is thrown.
     case .failure(let error, _, let outcome): if let outcome { add(error, outcome) }
     case .damage(let error, _, let range):
@@ -400,6 +407,23 @@ package final class Viewer: Sendable {
       conditions.isRebuffering = state.playback.stalledSince != nil
     }
     return conditions
+  }
+
+  /// What is known when a request for these tracks is sent; nil for a manifest, a key and the like.
+  private func requestConditions(_ requested: RequestedMedia.Tracks?) -> CMCDFetcher.Conditions {
+    state.withLock { state in
+      state.playback.go(to: look.clock.now)
+      var conditions = CMCDFetcher.Conditions()
+      conditions.isWaiting = !state.playback.isPlaying
+      conditions.stallCount = state.account.sums.stallCount
+      conditions.throughput = state.throughput
+      conditions.rate = state.playback.rate
+      if let requested {
+        let track = state.playback.tracks[requested == .audio ? state.playback.tracks.count - 1 : 0]
+        conditions.buffered = .seconds(max(0, track.end - state.playback.position))
+      }
+      return conditions
+    }
   }
 
   // MARK: - Playback

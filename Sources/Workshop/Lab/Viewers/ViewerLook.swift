@@ -3,6 +3,7 @@ internal import HTTPTypes
 package import Logging
 internal import ReelCore
 internal import ReelPlayback
+internal import ReelSimulation
 internal import ReelSources
 
 /// A look of one viewer at one source, for the viewers that count and those that decode.
@@ -29,6 +30,23 @@ package struct ViewerLook: Sendable {
   }
 
   var clock: any MonotonicClock { settings.player.clock }
+
+  /// Returns what the requests of the look are sent with.
+  ///
+  /// - Parameters:
+  ///   - name: The name of the source.
+  ///   - conditions: What the player knows, for CMCD.
+  func fetcher(
+    for name: String, conditions: @escaping @Sendable (RequestedMedia.Tracks?) -> CMCDFetcher.Conditions
+  ) -> any Fetching {
+    guard let transmission = settings.cmcd else { return access.fetcher }
+    // The same for all viewers, and without the query, which may have a secret.
+    var hash = FNV1a()
+    hash.combine(String(name.prefix { $0 != "?" }))
+    return CMCDFetcher(
+      access.fetcher, transmission, session: id, content: String(hash.value, radix: 16),
+      conditions: conditions)
+  }
 }
 
 /// The events of a look in their order, and their sums. Kept under the lock of the look.

@@ -13,6 +13,8 @@ package struct ViewerSettings: Sendable {
   /// Its start condition, buffer and choice of rungs replace Reel's own. Requests are sent in Reel's order, and the time that
   /// the model's player takes for itself is left out.
   package let model: PlayerModel?
+  /// How requests have CMCD; nil for none.
+  package var cmcd: CMCD.Transmission?
 
   /// - Throws: `ReelError` of kind `usage` that names what the model does and viewers do not.
   package init(
