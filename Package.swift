@@ -161,9 +161,9 @@ let workshop: [Target] = [
   module(
     "Lab", in: "Workshop",
     [
-      "ReelCore", "ReelFFmpeg", "ReelSources", "ReelReading", "ReelPlayback", "ReelPool",
+      "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelSources", "ReelReading", "ReelPlayback", "ReelPool",
       "ReelFiles", "ReelSimulation", "ReelModels",
-      deques, logging,
+      deques, httpTypes, logging,
       .product(name: "SystemPackage", package: "swift-system"),
     ]),
   module(
@@ -269,7 +269,7 @@ let testTargets: [Target] = [
     "ReelLab",
     [
       "ReelLab", "ReelModels", "ReelSimulation", "ReelPool", "ReelSources", "ReelReading", "ReelPlayback",
-      "ReelFFmpeg",
+      "ReelFFmpeg", "ReelTesting",
       logging,
     ]),
   tests(

@@ -314,13 +314,13 @@ class Browser:
 # MARK: - nginx
 
 NGINX = """
-daemon off; user root; worker_processes 1; pid {folder}/pid; error_log {folder}/errors;
-events {{ worker_connections 4096; }}
+daemon off; user root; worker_processes 1; worker_rlimit_nofile 20000; pid {folder}/pid; error_log {folder}/errors;
+events {{ worker_connections 16384; }}
 http {{
   types {{ application/dash+xml mpd; application/vnd.apple.mpegurl m3u8; video/mp2t ts; video/mp4 mp4 m4s; }}
   log_format requests escape=json '{{"end":$msec,"took":$request_time,"connection":$connection,"number":$connection_requests,"path":"$request_uri",'
     '"protocol":"$server_protocol","status":$status,"bytes":$body_bytes_sent,"range":"$http_range","complete":"$request_completion",'
-    '"agent":"$http_user_agent"}}';
+    '"agent":"$http_user_agent","viewer":"$http_x_viewer"}}';
   access_log {folder}/requests requests;
   client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder}; uwsgi_temp_path {folder}; scgi_temp_path {folder};
   {servers}

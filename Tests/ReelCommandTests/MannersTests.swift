@@ -53,6 +53,7 @@ struct MannersTests {
     arguments: [
       ["probe", "SOURCE"], ["frames", "SOURCE", "-o", "FOLDER"], ["poster", "SOURCE", "-o", "FOLDER"],
       ["storyboard", "SOURCE", "-o", "FOLDER"], ["play", "SOURCE", "--rate", "max"],
+      ["viewers", "SOURCE", "--viewers", "2", "--duration", "1"],
       ["memory", "SOURCE", "--players", "1", "--stage", "manifest"],
       ["feed", "FEED", "--virtual", "--link", "lte", "--swipes", "2", "--assert", "failed=0"],
       ["lab", "--feed", "FEED", "--link", "lte", "--dry-run"],

@@ -50,6 +50,36 @@ struct BytePipeTests {
     }
   }
 
+  @Test("A task counts the bytes without a thread, and gets the error after them")
+  func discarding() async throws {
+    for fails in [false, true] {
+      let pipe = BytePipe(capacity: 1000)
+      let writer = Task {
+        for _ in 0..<100 { try await pipe.write(pattern(700)) }
+        if fails { pipe.fail(ReelError(.network, "broken")) } else { pipe.finish() }
+      }
+      var total = 0
+      do {
+        while case let count = try await pipe.discard(), count > 0 { total += count }
+        #expect(!fails)
+      } catch let error as ReelError {
+        #expect(fails && error.reason == "broken")
+      }
+      #expect(total == 70_000)
+      #expect(pipe.readCount == 70_000)
+      try await writer.value
+    }
+  }
+
+  @Test("A task that waits for bytes is cancelled")
+  func cancelledDiscarding() async throws {
+    let pipe = BytePipe()
+    let reader = Task { try await pipe.discard() }
+    reader.cancel()
+    await #expect(throws: CancellationError.self) { try await reader.value }
+    await #expect(throws: CancellationError.self) { try await pipe.write([1]) }
+  }
+
   @Test("Empty chunks are nothing, and not an end")
   func emptyChunks() async throws {
     let pipe = BytePipe()

@@ -89,7 +89,7 @@ struct TimestampOffsetsTests {
     #expect(moved.index(at: seconds(103)) == 0)
     #expect(moved.index(at: seconds(104)) == 1)
     #expect(moved.index(at: seconds(4)) == 0)
-    let found = try await BlockingThread.run(named: "test") { try moved.segment(from: 2, scope: LoadScope()) }
+    let found = try await moved.segment(from: 2)
     #expect(found?.index == 2)
     #expect(found?.segment.start == seconds(108))
     #expect(moved.reference == nil && moved.timing == nil && moved.missedCount == 0)

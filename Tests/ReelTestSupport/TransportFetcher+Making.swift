@@ -7,7 +7,8 @@ package import ReelTransport
 package func makeFetcher(
   connectTimeout: Duration = HangLimit.duration, firstByteTimeout: Duration = HangLimit.duration,
   idleTimeout: Duration = HangLimit.duration, attempts: Int = 2, connectionsAhead: Int = 1,
-  configure: (inout TransportConfiguration) -> Void = { _ in }
+  connections: TransportFetcher.Connections = .shared,
+  configure: (inout TransportConfiguration) -> Void = { _ in }, admission: TransportFetcher.Admission? = nil
 ) -> TransportFetcher {
   let retries = RetryPolicy(attempts: attempts, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(4))
   var configuration = TransportConfiguration(
@@ -15,7 +16,9 @@ package func makeFetcher(
     retryPolicy: retries, connectionsAhead: connectionsAhead)
   configuration.drainTimeout = HangLimit.duration
   configure(&configuration)
-  return TransportFetcher(configuration: configuration, logger: silentLogger)
+  return TransportFetcher(
+    configuration: configuration, connections: connections, admission: admission, recordRetryAfter: nil,
+    logger: silentLogger)
 }
 
 extension TransportFetcher {

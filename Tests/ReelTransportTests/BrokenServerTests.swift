@@ -150,6 +150,37 @@ struct BrokenHTTP2ServerTests {
     }
   }
 
+  @Test("A response that arrives faster than it is read breaks nothing")
+  func fastResponse() async throws {
+    let bytes = pattern(6_000_000)
+    let parts = stride(from: 0, to: bytes.count, by: 16_384).map { bytes[$0..<min($0 + 16_384, bytes.count)] }
+    try await ScriptedServer.useHTTP2({ stream in
+      HTTP2Frame.head("200", stream: stream)
+        + parts.flatMap { HTTP2Frame.data(Array($0), stream: stream, isEnd: false) }
+        + HTTP2Frame.data([], stream: stream)
+    }) { server in
+      let body = try await fetcher().bytes(server.url)
+      #expect(body == bytes)
+    }
+  }
+
+  @Test("A response counts before the bytes that arrive with it exceed the limit")
+  func headWithinRead() async throws {
+    try await ScriptedServer.useHTTP2({ stream in
+      let head = HTTP2Frame.head("200", stream: stream)
+      func ignored(_ count: Int) -> [UInt8] {
+        HTTP2Frame(type: 0xBE, [UInt8](repeating: 0, count: count)).bytes
+      }
+      let first = (0..<15).flatMap { _ in ignored(16_384) }
+      // With the first frame of the connection, head and ignored frames exceed the limit.
+      let rest = ignored(262_144 - first.count - head.count - 9)
+      return first + rest + head + HTTP2Frame.data("good".bytes, stream: stream)
+    }) { server in
+      let body = try await fetcher().bytes(server.url)
+      #expect(body == "good".bytes)
+    }
+  }
+
   @Test("A status that no response may have", arguments: ["000", "042", "099", "101"])
   func status(_ status: String) async throws {
     try await ScriptedServer.useHTTP2({ HTTP2Frame.head(status, stream: $0) }) { server in

@@ -48,6 +48,8 @@ public struct FetchRequest: Sendable {
   package var source: SourceHeaders?
   /// The purpose of the request.
   public var purpose: FetchPurpose
+  /// The media that is requested; nil for what is no part of a rung, and if it is not known.
+  package var media: RequestedMedia?
   /// True if the response shall have the head of the answer, as a cache in front of the fetcher needs it.
   public var wantsHead = false
   /// The reading of a source that the request belongs to; nil if it belongs to none.
@@ -75,6 +77,41 @@ public struct FetchRequest: Sendable {
     self.headers = headers
     self.purpose = purpose
     self.report = report
+  }
+}
+
+/// A segment or an initialization of a rung, as its reader describes it.
+package struct RequestedMedia: Sendable, Hashable {
+  package enum Tracks: Sendable, Hashable {
+    case video
+    case audio
+    case videoAndAudio
+  }
+
+  package var tracks: Tracks
+  /// The bit rate of the rung, and the highest one among those that may be chosen, in bits per second; nil if the manifest
+  /// does not state them.
+  package var bitRate: Int?
+  package var topBitRate: Int?
+  /// True for DASH, and false for HLS.
+  package var isDASH: Bool
+  package var isLive: Bool
+  /// The duration of the segment; nil for an initialization.
+  package var duration: MediaTime?
+  /// The segment of the same rung after this one; nil for an initialization, and if it is not known.
+  package var next: Next?
+
+  package struct Next: Sendable, Hashable {
+    package var url: URL
+    /// Nil for the whole resource.
+    package var range: ByteRange?
+
+    package init(url: URL, range: ByteRange?) { (self.url, self.range) = (url, range) }
+  }
+
+  package init(tracks: Tracks, bitRate: Int?, topBitRate: Int?, isDASH: Bool, isLive: Bool) {
+    (self.tracks, self.bitRate, self.topBitRate) = (tracks, bitRate, topBitRate)
+    (self.isDASH, self.isLive) = (isDASH, isLive)
   }
 }
 

@@ -68,6 +68,15 @@ package final class TaskWait: Sendable {
     if let outcome { continuation.resume(with: outcome) }
   }
 
+  /// Suspends the current task, which throws `CancellationError` if it is cancelled.
+  package func wait() async throws {
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { begin($0) }
+    } onCancel: {
+      finish(.failure(CancellationError()))
+    }
+  }
+
   /// Ends the wait with this outcome. Returns false if it has ended before.
   @discardableResult
   package func finish(_ outcome: Result<Void, any Error>) -> Bool {

@@ -115,6 +115,9 @@ package struct SourceHeaders: Sendable, Hashable {
     return fields
   }
 
+  /// True if the server of `url` may get the credentials of the source.
+  package func admitsCredentials(to url: URL) -> Bool { isAllowed(url, from: source) }
+
   fileprivate var hasCredentials: Bool { !credentials.isEmpty || userInformation != nil }
 
   private func isAllowed(_ url: URL, from owner: ServerAddress?) -> Bool {
@@ -161,6 +164,7 @@ extension FetchRequest {
   package func again(range: ByteRange? = nil) -> FetchRequest {
     var copy = FetchRequest(url: url, range: range, headers: headers, purpose: purpose)
     copy.source = source
+    copy.media = media
     return copy
   }
 }

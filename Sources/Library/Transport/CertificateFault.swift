@@ -253,10 +253,41 @@ public enum ServerTrust: Sendable, Hashable {
   var tlsConfiguration: TLSConfiguration? {
     var configuration = TLSConfiguration.makeClientConfiguration()
     switch self {
-    case .system: return nil
-    case .authorities(let path): configuration.trustRoots = .file(path)
+    case .system:
+      guard let certificates = Self.systemFile.flatMap(Self.certificates) else { return nil }
+      // The folder is searched for what the file lacks.
+      configuration.trustRoots = Self.systemFolder.map { .file($0) } ?? .certificates([])
+      configuration.additionalTrustRoots = [.certificates(certificates)]
+    case .authorities(let path):
+      configuration.trustRoots = Self.certificates(at: path).map { .certificates($0) } ?? .file(path)
     case .any: configuration.certificateVerification = .none
     }
     return configuration
+  }
+
+  // MARK: - Private
+
+  #if os(Linux)
+    /// The places of the system's authorities, as NIOSSL has them (LinuxCABundle.swift).
+    private static let systemFile = [
+      "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+    ].first { FileManager.default.fileExists(atPath: $0) }
+    private static let systemFolder = ["/etc/ssl/certs"].first { FileManager.default.fileExists(atPath: $0) }
+  #else
+    /// The system verifies certificates.
+    private static let (systemFile, systemFolder): (String?, String?) = (nil, nil)
+  #endif
+
+  private static let parsed = Locked<[String: [NIOSSLCertificate]]>([:])
+
+  /// Returns the certificates of a PEM file, which is read once: NIOSSL would parse it for each client, and the system's
+  /// 140 certificates take 1 MB. Nil if the file can't be read.
+  private static func certificates(at path: String) -> [NIOSSLCertificate]? {
+    parsed.withLock { parsed in
+      if let known = parsed[path] { return known }
+      let certificates = try? NIOSSLCertificate.fromPEMFile(path)
+      parsed[path] = certificates
+      return certificates
+    }
   }
 }

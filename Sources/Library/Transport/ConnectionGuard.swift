@@ -115,7 +115,9 @@ final class ConnectionGuard: ChannelDuplexHandler {
     }
     hasHeard = true
     byteCount += bytes.readableBytes
-    guard byteCount > Self.idleByteCount else { return context.fireChannelRead(data) }
+    // They are passed on first: a single read may have more bytes than the limit, with parts of a body among them.
+    context.fireChannelRead(data)
+    guard byteCount > Self.idleByteCount, !isOver else { return }
     if isHTTP2 {
       end(.enhanceYourCalm, context.channel)
     } else {

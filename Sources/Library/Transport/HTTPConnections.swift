@@ -8,16 +8,19 @@ import NIOPosix
 import NIOSSL
 internal import ReelCore
 
-/// The HTTP clients of the process.
+/// HTTP clients with their connections: those that the fetchers of the process share, or those of one fetcher.
 ///
 /// There is one client, with one pool of connections for each host, for each combination of connect time-out, proxy,
-/// trust and HTTP versions, because AsyncHTTPClient takes these only when a client is created. Clients live as long as
-/// the process, so none is deinitialised without a shutdown, which would trap.
+/// trust and HTTP versions, because AsyncHTTPClient takes these only when a client is created. A client that is
+/// deinitialised without a shutdown traps.
 ///
 /// AsyncHTTPClient 1.37 may trap if the connections of a host change between HTTP/2 and HTTP/1.1. A host that has done
 /// so is therefore asked for HTTP/1.1 alone, by a client of its own. The change shows in a response, or earlier, in a
 /// new connection to the same address (`NegotiatedVersions`).
-enum HTTPConnections {
+final class HTTPConnections: Sendable {
+  /// The connections that fetchers share.
+  static let shared = HTTPConnections()
+
   /// The maximum size of a decompressed response.
   static let maximumInflatedByteCount = 64 << 20
 
@@ -29,7 +32,8 @@ enum HTTPConnections {
   private struct Kind: Hashable {
     var connectTimeout: Duration
     var proxy: HTTPProxies.Proxy?
-    var trust: ServerTrust
+    /// Nil for connections without TLS: their client need not read the certificates.
+    var trust: ServerTrust?
     var isHTTP1Only: Bool
   }
 
@@ -41,24 +45,31 @@ enum HTTPConnections {
     var changing: Set<ServerAddress> = []
   }
 
-  private static let state = Locked(State())
+  private let state = Locked(State())
+
+  deinit {
+    // Each transfer keeps these clients, so none is cut off. The call returns at once. AsyncHTTPClient frees the
+    // memory of an idle connection (8 kB, 70 kB with TLS) only when its idle time of 60 s has passed.
+    for client in state.withLock({ $0.clients.values }) { client.shutdown { _ in } }
+  }
 
   /// Returns the client for requests to a URL.
-  static func client(for url: URL, _ configuration: TransportConfiguration) -> HTTPClient {
+  func client(for url: URL, _ configuration: TransportConfiguration) -> HTTPClient {
     let server = ServerAddress(url)
     return state.withLock { state in
       let kind = Kind(
         connectTimeout: configuration.connectTimeout, proxy: configuration.proxies.proxy(for: url),
-        trust: configuration.trust, isHTTP1Only: server.map { state.changing.contains($0) } ?? false)
+        trust: server?.isSecure == true ? configuration.trust : nil,
+        isHTTP1Only: server.map { state.changing.contains($0) } ?? false)
       if let client = state.clients[kind] { return client }
-      let client = makeClient(kind)
+      let client = Self.makeClient(kind)
       state.clients[kind] = client
       return client
     }
   }
 
   /// Notes the version of a response from the server of `url`.
-  static func record(_ version: HTTPVersion, of url: URL) {
+  func record(_ version: HTTPVersion, of url: URL) {
     guard let server = ServerAddress(url), server.isSecure else { return }
     state.withLock { state in
       let isHTTP2 = version.major >= 2
@@ -67,7 +78,7 @@ enum HTTPConnections {
   }
 
   /// Notes that a new connection to the server of `url` has another version than earlier ones.
-  static func recordChange(of url: URL) {
+  func recordChange(of url: URL) {
     guard let server = ServerAddress(url) else { return }
     state.withLock { _ = $0.changing.insert(server) }
   }
@@ -108,7 +119,7 @@ enum HTTPConnections {
     let versions = NegotiatedVersions()
     configuration.redirectConfiguration = .disallow
     configuration.timeout = .init(connect: .nanoseconds(kind.connectTimeout.nanoseconds))
-    configuration.tlsConfiguration = kind.trust.tlsConfiguration
+    configuration.tlsConfiguration = kind.trust?.tlsConfiguration
     if let proxy = kind.proxy {
       let authorization = proxy.credentials.map {
         HTTPClient.Authorization.basic(credentials: Data($0.utf8).base64EncodedString())
@@ -220,7 +231,8 @@ extension Duration {
 /// It passes on what the parser takes only in the order that AsyncHTTPClient expects, which traps otherwise: a head
 /// with a status of at least 200, then its body and an end, once for each request.
 ///
-/// It also answers the requests of `HTTPConnections.openAhead` itself.
+/// It also answers the requests of `HTTPConnections.openAhead` itself, and fails those that must not be sent to the
+/// address of the connection (`TransportFetcher.Admission`).
 final class ConnectionMonitor: ChannelDuplexHandler {
   typealias InboundIn = HTTPClientResponsePart
   typealias InboundOut = HTTPClientResponsePart
@@ -246,7 +258,8 @@ final class ConnectionMonitor: ChannelDuplexHandler {
   private let connection: ConnectionGuard
   /// When the connection was opened; nil for a stream of an HTTP/2 connection.
   private let openedAt: ContinuousClock.Instant?
-  private var isAnsweringItself = false
+  /// The outcome of the current request if it is not sent: an empty answer, or an error.
+  private var unsent: Result<Void, any Error>?
   /// True once a request has been sent.
   private(set) var hasSent = false
   private var receipt: AnswerReceipt?
@@ -303,30 +316,36 @@ final class ConnectionMonitor: ChannelDuplexHandler {
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
     var data = data
     if case .head(var head) = unwrapOutboundIn(data) {
-      isAnsweringItself = head.headers.contains(name: Self.aheadField)
       receipt = AnswerReceipt.detach(from: &head.headers, openedAt: openedAt)
-      if !isAnsweringItself {
+      unsent =
+        head.headers.contains(name: Self.aheadField) ? .success(()) : receipt?.refusal(for: context.channel)
+      if unsent == nil {
         hasSent = true
         stage = .awaitingHead(interimCount: 0)
       }
       data = wrapOutboundOut(.head(head))
     }
-    guard isAnsweringItself else {
+    guard let outcome = unsent else {
       context.write(data, promise: promise)
       return
     }
     promise?.succeed()
     if case .end = unwrapOutboundIn(data) {
-      isAnsweringItself = false
+      unsent = nil
       // Not from within the write: the writing handler accepts a response only after the write has returned.
       let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
       let isStream = openedAt == nil
       context.eventLoop.execute {
-        let head = HTTPResponseHead(version: .http1_1, status: .noContent)
-        bound.value.fireChannelRead(Self.wrapInboundOut(.head(head)))
-        bound.value.fireChannelRead(Self.wrapInboundOut(.end(nil)))
-        bound.value.fireChannelReadComplete()
-        if isStream { bound.value.close(promise: nil) }
+        switch outcome {
+        case .success:
+          let head = HTTPResponseHead(version: .http1_1, status: .noContent)
+          bound.value.fireChannelRead(Self.wrapInboundOut(.head(head)))
+          bound.value.fireChannelRead(Self.wrapInboundOut(.end(nil)))
+          bound.value.fireChannelReadComplete()
+          if isStream { bound.value.close(promise: nil) }
+        // AsyncHTTPClient closes the stream or connection.
+        case .failure(let error): bound.value.fireErrorCaught(error)
+        }
       }
     }
   }

@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import Foundation
 import HTTPTypes
 import Logging
+import NIOCore
 import NIOHTTP1
 import ReelCore
 
@@ -12,16 +13,21 @@ import ReelCore
 /// Later requests to that server begin with it.
 final class HTTPFetcher: Fetching {
   let configuration: TransportConfiguration
+  private let connections: HTTPConnections
+  private let admission: TransportFetcher.Admission?
   private let rangeOnlyServers = Locked<Set<ServerAddress>>([])
   private let cookies: CookieStore
   private let logger: Logger
   private let recordRetryAfter: (@Sendable (URL, Duration) -> Void)?
 
   init(
-    configuration: TransportConfiguration, recordRetryAfter: (@Sendable (URL, Duration) -> Void)? = nil,
+    configuration: TransportConfiguration, connections: HTTPConnections,
+    admission: TransportFetcher.Admission?, recordRetryAfter: (@Sendable (URL, Duration) -> Void)?,
     logger: Logger
   ) {
     self.configuration = configuration
+    self.connections = connections
+    self.admission = admission
     cookies = CookieStore(configuration.cookies?.cookies ?? [])
     self.recordRetryAfter = recordRetryAfter
     self.logger = logger
@@ -240,7 +246,7 @@ final class HTTPFetcher: Fetching {
   }
 
   func openConnection(to url: URL) {
-    let client = HTTPConnections.client(for: url, configuration)
+    let client = connections.client(for: url, configuration)
     _ = HTTPConnections.openAhead(1, for: url, on: client, logger: logger)
   }
 
@@ -253,7 +259,7 @@ final class HTTPFetcher: Fetching {
       let request = try HTTPClient.Request(
         url: plan.url, method: plan.method,
         headers: plan.headers(userAgent: configuration.userAgent, cookies: cookies))
-      let client = HTTPConnections.client(for: plan.url, configuration)
+      let client = connections.client(for: plan.url, configuration)
       let sentAt = ContinuousClock.now
       session.recordRequest(isPersonal: session.request.wantsHead && plan.isPersonal(cookies))
       logger.debug(
@@ -262,13 +268,14 @@ final class HTTPFetcher: Fetching {
           "url": "\(plan.url.logText)", "range": "\(plan.range?.httpHeaderValue ?? "-")",
         ])
       let transfer = HTTPTransfer.start(
-        request, for: session.request, on: client, configuration: configuration, logger: logger)
+        request, for: session.request, on: client, admit: admit(for: plan.url), configuration: configuration,
+        logger: logger)
       let isFollowed = session.request.purpose == .manifest || session.request.purpose == .source
       let callOff = HTTPConnections.openAhead(
         isFollowed ? configuration.connectionsAhead : 0, for: plan.url, on: client, logger: logger)
       defer { callOff() }
       let head = try await transfer.head()
-      HTTPConnections.record(head.version, of: plan.url)
+      connections.record(head.version, of: plan.url)
       cookies.add(head.headers["Set-Cookie"], from: plan.url)
       session.recordAnswer(head, of: transfer)
       logger.debug(
@@ -279,7 +286,7 @@ final class HTTPFetcher: Fetching {
         ])
       return (transfer, head)
     } catch TransferFailure.versionChanged {
-      HTTPConnections.recordChange(of: plan.url)
+      connections.recordChange(of: plan.url)
       return try await send(plan, for: session)
     } catch TransferFailure.certificate(let fault) {
       failure = .certificate(await explained(fault, at: plan.url))
@@ -290,6 +297,15 @@ final class HTTPFetcher: Fetching {
         error, host: plan.url.host() ?? "", connectTimeout: configuration.connectTimeout)
     }
     throw LocatedFailure(failure: failure, url: plan.url)
+  }
+
+  /// Returns a function that throws an error if a request for a URL must not be sent over a connection.
+  private func admit(for url: URL) -> (@Sendable (any Channel) throws(ReelError) -> Void)? {
+    guard let admission, let host = url.host(percentEncoded: false) else { return nil }
+    let isDirect = configuration.proxies.proxy(for: url) == nil
+    return { (connection) throws(ReelError) in
+      try admission(host.lowercased(), isDirect ? PeerAddress(of: connection) : nil)
+    }
   }
 
   /// Adds details from the server's certificates to a fault.

@@ -21,14 +21,17 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
   static let readAheadByteCount = 64 << 10
 
   private let state: Locked<TransferState>
-  private let receipt = AnswerReceipt()
+  private let receipt: AnswerReceipt
   private let configuration: TransportConfiguration
   private let host: String
   /// Receives the change in the number of held bytes, negative when they are taken.
   private let recordHeld: (@Sendable (Int) -> Void)?
 
-  private init(host: String, configuration: TransportConfiguration, order: FetchRequest) {
+  private init(
+    host: String, configuration: TransportConfiguration, order: FetchRequest, receipt: AnswerReceipt
+  ) {
     self.host = host
+    self.receipt = receipt
     self.configuration = configuration
     let minimum = min(max(1, order.minimumChunkByteCount), Self.readAheadByteCount)
     state = Locked(TransferState(minimumChunkByteCount: minimum), rank: .transfer)
@@ -43,12 +46,16 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
 
   /// Sends the request.
   ///
-  /// - Parameter order: The request, from which this one was made.
+  /// - Parameters:
+  ///   - order: The request, from which this one was made.
+  ///   - admit: Throws an error if the request must not be sent over a connection.
   static func start(
     _ request: HTTPClient.Request, for order: FetchRequest, on client: HTTPClient,
-    configuration: TransportConfiguration, logger: Logger
+    admit: (@Sendable (any Channel) throws(ReelError) -> Void)?, configuration: TransportConfiguration,
+    logger: Logger
   ) -> HTTPTransfer {
-    let transfer = HTTPTransfer(host: request.host, configuration: configuration, order: order)
+    let transfer = HTTPTransfer(
+      host: request.host, configuration: configuration, order: order, receipt: AnswerReceipt(admit: admit))
     var request = request
     transfer.receipt.attach(to: &request.headers)
     let task = client.execute(request: request, delegate: transfer, logger: logger)

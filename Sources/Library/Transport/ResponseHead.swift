@@ -1,4 +1,5 @@
 import Foundation
+import NIOCore
 import NIOHTTP1
 import ReelCore
 import Synchronization
@@ -85,9 +86,10 @@ struct ResponseHead {
   }
 }
 
-/// Data of a connection about the response to one request, for the transfer that sent it.
+/// Data of a connection about the response to one request, for the transfer that sent it, and whether the request may
+/// be sent over this connection.
 ///
-/// A transfer can't see this data itself. AsyncHTTPClient 1.37 does not identify the connection of a request:
+/// A transfer can't see the connection itself. AsyncHTTPClient 1.37 does not identify the connection of a request:
 /// `HTTPClient.Task` and `HTTPClientResponseDelegate` have no `Channel`, and
 /// `http1_1ConnectionDebugInitializer` gets a channel without a request. And a delegate gets bodies only
 /// after decompression. Both sides see only the head of the request, which contains nothing but text.
@@ -101,6 +103,11 @@ final class AnswerReceipt: Sendable {
 
   private let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
   private let state = Locked<(connectionOpenedAt: ContinuousClock.Instant?, byteCount: Int)>((nil, 0))
+  private let admit: (@Sendable (any Channel) throws(ReelError) -> Void)?
+
+  /// - Parameter admit: Called with the connection before the request is sent. Throws an error for one that must not be
+  ///   used.
+  init(admit: (@Sendable (any Channel) throws(ReelError) -> Void)?) { self.admit = admit }
 
   /// When the connection was opened; nil until the request is sent, or if unknown.
   var connectionOpenedAt: ContinuousClock.Instant? { state.withLock { $0.connectionOpenedAt } }
@@ -123,6 +130,16 @@ final class AnswerReceipt: Sendable {
     let receipt = pending.withLock { $0.removeValue(forKey: number) }
     receipt?.state.withLock { $0.connectionOpenedAt = time }
     return receipt
+  }
+
+  /// Returns a failure if the request must not be sent over a connection.
+  func refusal(for connection: any Channel) -> Result<Void, any Error>? {
+    do {
+      try admit?(connection)
+      return nil
+    } catch {
+      return .failure(TransferFailure.notAdmitted(error))
+    }
   }
 
   /// Discards the receipt of a request that will not reach a connection any more.

@@ -39,6 +39,8 @@ enum TransferFailure: Error {
   case malformed(reason: String, status: Int? = nil)
   /// The compressed data of the response, which had this status, is damaged or unreasonably large.
   case encoding(reason: String, status: Int?)
+  /// The request must not be sent to the address of its host.
+  case notAdmitted(ReelError)
   /// The request can't be sent.
   case invalidRequest(reason: String)
 
@@ -81,7 +83,9 @@ enum TransferFailure: Error {
     switch self {
     case .noConnection, .lookup, .connectionLost, .versionChanged, .status: true
     case .timedOut(let limit, _): limit == .idle
-    case .noSuchHost, .proxy, .tls, .certificate, .malformed, .encoding, .invalidRequest: false
+    case .noSuchHost, .proxy, .tls, .certificate, .malformed, .encoding, .notAdmitted,
+      .invalidRequest:
+      false
     }
   }
 
@@ -161,6 +165,9 @@ enum TransferFailure: Error {
         .server, Self.statusText(code) + times, at: location, advice: advice, status: code)
     case .malformed(let reason, let status), .encoding(let reason, let status):
       return ReelError(.server, reason, at: location, status: status)
+    case .notAdmitted(var error):
+      error.location = error.location ?? location
+      return error
     case .invalidRequest(let reason):
       return ReelError(.usage, reason, at: location)
     }

@@ -36,11 +36,31 @@ public final class TransportFetcher: Fetching, ConnectionOpening, AgentNaming {
     self.init(configuration: configuration, recordRetryAfter: nil, logger: logger, onRequest: onRequest)
   }
 
-  /// - Parameter recordRetryAfter: Called with the URL of a request and the delay that its server asks for
-  ///   (`Retry-After`), whether the request is retried or not. Must not block.
+  /// The connections that a fetcher uses.
+  package enum Connections: Sendable {
+    /// Those that the fetchers of the process share.
+    case shared
+    /// Connections that only this fetcher uses, as those of a program on another machine. They are closed when the
+    /// fetcher and its transfers have ended.
+    case own
+  }
+
+  /// Decides whether a request may be sent. It is called with the host of the request's URL, in lower case, and the
+  /// address that the connection leads to: nil through a proxy, which alone knows it. Throws the error of the request.
+  ///
+  /// It is called on the thread of the connection, once this is open and before anything of the request is sent. Must
+  /// not block.
+  package typealias Admission = @Sendable (_ host: String, _ address: PeerAddress?) throws(ReelError) -> Void
+
+  /// - Parameters:
+  ///   - connections: The connections to use.
+  ///   - admission: Called before each request is sent, those of redirects and retries included.
+  ///   - recordRetryAfter: Called with the URL of a request and the delay that its server asks for (`Retry-After`),
+  ///     whether the request is retried or not. Must not block.
   package init(
-    configuration: TransportConfiguration, recordRetryAfter: (@Sendable (URL, Duration) -> Void)?,
-    logger: Logger, onRequest: (@Sendable (RequestMetrics) -> Void)? = nil
+    configuration: TransportConfiguration, connections: Connections = .shared, admission: Admission? = nil,
+    recordRetryAfter: (@Sendable (URL, Duration) -> Void)?, logger: Logger,
+    onRequest: (@Sendable (RequestMetrics) -> Void)? = nil
   ) {
     let counters = RequestCounters()
     if counters == nil {
@@ -52,7 +72,14 @@ public final class TransportFetcher: Fetching, ConnectionOpening, AgentNaming {
       }
     }
     userAgent = configuration.userAgent
-    http = HTTPFetcher(configuration: configuration, recordRetryAfter: recordRetryAfter, logger: logger)
+    let clients =
+      switch connections {
+      case .shared: HTTPConnections.shared
+      case .own: HTTPConnections()
+      }
+    http = HTTPFetcher(
+      configuration: configuration, connections: clients, admission: admission,
+      recordRetryAfter: recordRetryAfter, logger: logger)
     file = FileFetcher(logger: logger)
   }
 

@@ -138,7 +138,7 @@ extension PlayerModel {
     case .lowest: return ordered.first ?? 0
     case .highest: return ordered.last ?? 0
     case .estimate:
-      return rules.adaptation?.rung(of: facts.video.map(Self.track), measuredRate: measuredRate) ?? 0
+      return rules.adaptation?.rung(of: facts.video.map(\.rate), measuredRate: measuredRate) ?? 0
     }
   }
 }

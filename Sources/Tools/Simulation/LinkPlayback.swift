@@ -130,14 +130,17 @@ package struct LinkPlayback: Sendable {
       (self.initialEstimate, self.share, self.halfLife) = (initialEstimate, share, halfLife)
     }
 
-    /// The highest rung within the share of the measured rate, or else the lowest.
-    package func rung(of rungs: [SegmentPlayer.Rung], measuredRate: Double?) -> Int {
+    /// The index of the highest rung within the share of the measured rate, or else of the lowest.
+    ///
+    /// - Parameter rates: Those of the rungs, in bits per second.
+    package func rung(of rates: [Double], measuredRate: Double?) -> Int {
       let estimate = measuredRate ?? initialEstimate
-      let ordered = rungs.indices.sorted { (rungs[$0].bitsPerSecond, $0) < (rungs[$1].bitsPerSecond, $1) }
-      return ordered.last { rungs[$0].bitsPerSecond <= estimate * share } ?? ordered.first ?? 0
+      let ordered = rates.indices.sorted { (rates[$0], $0) < (rates[$1], $1) }
+      return ordered.last { rates[$0] <= estimate * share } ?? ordered.first ?? 0
     }
 
-    func mean(of last: Double?, _ rate: Double, in seconds: Double) -> Double {
+    /// Returns the measured rate after a transfer, from that before it.
+    package func mean(of last: Double?, _ rate: Double, in seconds: Double) -> Double {
       guard let last else { return rate }
       // Only operations that give the same result on each machine.
       let weight = halfLife > 0 ? halfLife / (halfLife + seconds) : 0

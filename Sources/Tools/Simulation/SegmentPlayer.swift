@@ -46,7 +46,10 @@ package struct SegmentPlayer: Sendable {
   }
 
   package let item: Item
-  package var rules: LinkPlayback.Rules
+  package var rules: LinkPlayback.Rules {
+    get { playback.rules }
+    set { playback.rules = newValue }
+  }
   /// The time from which the first frame may be decoded; nil if loading ends before.
   package var decodesFrom: Duration?
   /// The time from which the first frame may be on show; nil in a player that is not on show.
@@ -63,29 +66,17 @@ package struct SegmentPlayer: Sendable {
   /// The time at which playback began last.
   package private(set) var playedAt: Duration?
   package private(set) var stalls: [LinkPlayback.Stall] = []
-  /// The time since which playback waits for media; nil if it does not.
-  package private(set) var stalledSince: Duration?
   /// The seconds of media that were played, at the time of the last call.
-  package private(set) var position = 0.0
+  package var position: Double { playback.position }
   /// The time at which the player does something although nothing arrives; nil for none. Valid after `advance`.
   package private(set) var nextTime: Duration?
   /// The numbers of all its requests, and of those for media.
   package private(set) var exchanges: [Int] = []
   package private(set) var mediaExchanges: [Int] = []
 
-  /// The end of what was played, in seconds.
-  private var playedEnd = 0.0
-
-  private enum State {
-    /// Playback has not begun, or is paused.
-    case paused
-    case playing(from: Double, since: Duration)
-    case stalled
-  }
-
   private var tracks: [LoadingTrack]
-  private var state = State.paused
-  private var now: Duration
+  /// Has the levels of these tracks.
+  private var playback: BufferedPlayback
   /// The time until which the player works on what has arrived.
   private var busyUntil: Duration
   /// The index of the next step, and the requests of the one before that have not arrived.
@@ -93,11 +84,8 @@ package struct SegmentPlayer: Sendable {
   private var stepExchanges: [Int] = []
   private var isParsed = true
 
-  /// Separate audio may be late by this much before playback stalls, in seconds.
-  private static let audioTolerance = 0.1
   /// The least bytes that are read at a time.
   private let pieceByteCount: Int
-  private static let instant = 1e-6
 
   /// A player that begins to load at `now`.
   ///
@@ -106,25 +94,23 @@ package struct SegmentPlayer: Sendable {
     _ item: Item, rules: LinkPlayback.Rules, pieceByteCount: Int = 8 << 10, at now: Duration = .zero
   ) {
     self.item = item
-    self.rules = rules
     self.pieceByteCount = pieceByteCount
-    self.now = now
     busyUntil = now + rules.costs.create
     tracks = item.tracks.enumerated().map { index, rungs in
       LoadingTrack(rungs, rung: index == 0 ? item.firstRung : 0)
     }
+    playback = BufferedPlayback(trackCount: tracks.count, rules: rules, at: now)
+    for index in tracks.indices { playback.tracks[index].isComplete = tracks[index].isComplete }
   }
 
   // MARK: Facts
 
   /// True if all media is loaded, and it plays or has played.
-  package var isPlayingToEnd: Bool {
-    if case .playing = state { tracks.allSatisfy(\.isComplete) } else { false }
-  }
+  package var isPlayingToEnd: Bool { playback.isPlaying && playback.tracks.allSatisfy(\.isComplete) }
 
   /// True if it has loaded what it should.
   package var isFull: Bool {
-    openedAt != nil && (rules.target <= 0 || tracks.allSatisfy { $0.isComplete || !$0.isFilling })
+    openedAt != nil && (rules.target <= 0 || playback.tracks.allSatisfy { $0.isComplete || !$0.isFilling })
   }
 
   /// The time at which the first frame is decoded; nil if that is not known yet.
@@ -140,34 +126,39 @@ package struct SegmentPlayer: Sendable {
   }
 
   /// The seconds of media that are loaded in all tracks.
-  package var loadedEnd: Double { tracks.map(\.end).min() ?? 0 }
+  package var loadedEnd: Double { playback.loadedEnd }
 
   /// The segments of video that were loaded, in order, the last one perhaps in part.
-  package var loadedSegments: [Loaded] { tracks.first?.loadedParts ?? [] }
+  package var loadedSegments: [Loaded] { loadedParts(of: 0) }
 
   /// The bytes of media that were loaded and not played.
   package func unplayedByteCount(_ traffic: LinkTraffic) -> Int64 {
     let arrived = traffic.arrivedCount(of: mediaExchanges)
-    let played = tracks.reduce(0.0) { sum, track in
+    let played = tracks.indices.reduce(0.0) { sum, index in
       sum
-        + track.loadedParts.reduce(0.0) { sum, segment in
+        + loadedParts(of: index).reduce(0.0) { sum, segment in
           let length = segment.end - segment.start
-          let share = length > 0 ? min(max((playedEnd - segment.start) / length, 0), 1) : 1
+          let share = length > 0 ? min(max((playback.playedEnd - segment.start) / length, 0), 1) : 1
           return sum + Double(segment.byteCount) * share
         }
     }
     return max(0, arrived - Int64(played.rounded()))
   }
 
+  private func loadedParts(of index: Int) -> [Loaded] {
+    tracks.indices.contains(index) ? tracks[index].loadedParts(to: playback.tracks[index].end) : []
+  }
+
+  private var now: Duration { playback.now }
+
   // MARK: Actions
 
   /// Stops playing and keeps what is loaded. An item that was played to its end begins again.
   package mutating func pause(at time: Duration) {
-    go(to: time)
-    endStall()
-    state = .paused
-    let isAtEnd = tracks.allSatisfy(\.isComplete) && position >= loadedEnd - Self.instant
-    position = isAtEnd ? 0 : min(position, loadedEnd)
+    if let stall = playback.pause(at: time) { stalls.append(stall) }
+    let isAtEnd =
+      playback.tracks.allSatisfy(\.isComplete) && position >= loadedEnd - BufferedPlayback.instant
+    playback.position = isAtEnd ? 0 : min(position, loadedEnd)
     (showsFrom, playsFrom) = (nil, nil)
   }
 
@@ -179,7 +170,7 @@ package struct SegmentPlayer: Sendable {
 
   /// Does all that is possible at a time.
   package mutating func advance(_ traffic: inout LinkTraffic, at time: Duration) {
-    go(to: time)
+    playback.go(to: time)
     if openedAt == nil { open(&traffic) }
     if openedAt != nil {
       for index in tracks.indices { load(index, &traffic) }
@@ -190,7 +181,7 @@ package struct SegmentPlayer: Sendable {
   }
 
   private var nextWork: Duration? {
-    var next = nextOfPlayback
+    var next = playback.nextTime
     for time in [busyUntil, shownAt, playsFrom] {
       guard let time, time > now else { continue }
       next = min(next ?? time, time)
@@ -198,11 +189,14 @@ package struct SegmentPlayer: Sendable {
     return next
   }
 
-  private mutating func go(to time: Duration) {
-    now = max(now, time)
-    guard case .playing(let start, let since) = state else { return }
-    position = start + max(0, (now - since) / .seconds(1))
-    playedEnd = max(playedEnd, position)
+  /// Begins, resumes or stalls.
+  private mutating func play() {
+    let mayBegin = if let shownAt, let playsFrom { max(shownAt, playsFrom) <= now } else { false }
+    switch playback.play(mayBegin: mayBegin) {
+    case .began: playedAt = now
+    case .resumed(let stall): stalls.append(stall)
+    case .stalled, nil: break
+    }
   }
 
   // MARK: Loading
@@ -252,10 +246,11 @@ package struct SegmentPlayer: Sendable {
     }
     var heads: [LinkPlayback.Request] = []
     if index == 0, let adaptation = rules.adaptation, tracks[0].next > 0, tracks[0].ahead == nil {
-      let rung = adaptation.rung(of: tracks[0].rungs, measuredRate: measuredRate)
+      let rung = adaptation.rung(of: tracks[0].rungs.map(\.bitsPerSecond), measuredRate: measuredRate)
       heads = tracks[0].change(to: rung)
     }
-    tracks[index].begin()
+    tracks[index].begin(at: playback.tracks[index].end)
+    playback.tracks[index].isComplete = false
     let segment = tracks[index].current
     if let initialization = segment.initialization, !heads.contains(initialization) {
       heads.append(initialization)
@@ -308,8 +303,8 @@ package struct SegmentPlayer: Sendable {
   /// Reads what has arrived, as far as there is room, and requests what comes next.
   private mutating func load(_ index: Int, _ traffic: inout LinkTraffic) {
     while busyUntil <= now {
-      updateFilling(index)
-      guard tracks[index].isFilling else { return }
+      playback.updateFilling(index)
+      guard playback.tracks[index].isFilling else { return }
       guard let open = tracks[index].open else {
         guard requestNext(of: index, &traffic) else { return }
         continue
@@ -329,18 +324,19 @@ package struct SegmentPlayer: Sendable {
         guard traffic.isComplete(number) else { return }
         measure(traffic.exchanges[number])
         tracks[index].endSegment()
+        playback.tracks[index].isComplete = tracks[index].isComplete
         continue
       }
       guard !rules.loadsWholeSegments || traffic.isComplete(number) else { return }
       // Bytes that are used as they come are appended beside the loading, except for the first ones.
-      if !open.isAppended, rules.loadsWholeSegments || tracks[index].end == 0 {
+      if !open.isAppended, rules.loadsWholeSegments || playback.tracks[index].end == 0 {
         tracks[index].open?.isAppended = true
         busyUntil = now + rules.costs.append
         continue
       }
       let count = rules.loadsWholeSegments ? waiting : min(waiting, pieceByteCount)
       traffic.read(count, of: number, at: now)
-      tracks[index].read(count)
+      tracks[index].read(count, to: &playback.tracks[index].end)
     }
   }
 
@@ -352,80 +348,18 @@ package struct SegmentPlayer: Sendable {
     measuredRate = adaptation.mean(of: measuredRate, Double(exchange.byteCount) * 8 / seconds, in: seconds)
   }
 
-  private mutating func updateFilling(_ index: Int) {
-    let ahead = tracks[index].end - position
-    if tracks[index].isFilling {
-      if ahead >= rules.target { tracks[index].isFilling = false }
-    } else if ahead < rules.target * rules.refillShare || ahead <= Self.instant && rules.target > 0 {
-      tracks[index].isFilling = true
-    }
-  }
-
   /// True if everything has come that the first frame needs.
   private var hasFirstFrame: Bool {
-    guard let needs = rules.firstFrame else { return tracks.contains { $0.end > 0 } }
+    guard let needs = rules.firstFrame else { return playback.tracks.contains { $0.end > 0 } }
     guard let video = tracks.first else { return false }
     guard needs.wholeSegment ? !video.loaded.isEmpty : video.readCount >= item.firstFrameByteCount else {
       return false
     }
-    for track in needs.audio ? tracks[...] : tracks.prefix(1) {
-      guard track.end > 0, !needs.wholeSegment || !track.loaded.isEmpty else { return false }
-      guard track.end >= needs.ahead || track.isComplete || !track.isFilling else { return false }
+    for (track, level) in zip(needs.audio ? tracks[...] : tracks.prefix(1), playback.tracks) {
+      guard level.end > 0, !needs.wholeSegment || !track.loaded.isEmpty else { return false }
+      guard level.end >= needs.ahead || level.isComplete || !level.isFilling else { return false }
     }
     return true
-  }
-
-  // MARK: Playback
-
-  /// Begins, resumes or stalls.
-  private mutating func play() {
-    func keepsUp(_ needed: Double) -> Bool {
-      var (ahead, isFilling) = (Double.infinity, false)
-      for track in tracks where !track.isComplete {
-        ahead = min(ahead, track.end - position)
-        isFilling = isFilling || track.isFilling
-      }
-      // The position at a stall is late by an instant.
-      return !isFilling || ahead > Self.instant && ahead >= min(needed, rules.target) - 10 * Self.instant
-    }
-    switch state {
-    case .paused:
-      guard let shownAt, let playsFrom, max(shownAt, playsFrom) <= now, keepsUp(rules.start) else { return }
-      playedAt = now
-      state = .playing(from: position, since: now + rules.costs.play)
-    case .stalled:
-      guard keepsUp(rules.resume) else { return }
-      endStall()
-      state = .playing(from: position, since: now)
-    case .playing:
-      let runsOut = tracks.indices.contains { index in
-        !tracks[index].isComplete && tracks[index].end + tolerance(of: index) <= position + Self.instant
-      }
-      guard runsOut else { return }
-      state = .stalled
-      stalledSince = now
-    }
-  }
-
-  /// Records the stall that ends now, if there is one.
-  private mutating func endStall() {
-    guard let since = stalledSince else { return }
-    stalls.append(LinkPlayback.Stall(position: position, duration: now - since, time: since))
-    stalledSince = nil
-  }
-
-  private func tolerance(of track: Int) -> Double { track == 0 ? 0 : Self.audioTolerance }
-
-  /// The time at which playback runs out of media, or a track has room again; nil if it does not play.
-  private var nextOfPlayback: Duration? {
-    guard case .playing = state else { return nil }
-    var seconds = Double.infinity
-    for (index, track) in tracks.enumerated() where !track.isComplete {
-      let ahead = track.end - position
-      seconds = min(seconds, ahead + tolerance(of: index))
-      if !track.isFilling { seconds = min(seconds, ahead - rules.target * rules.refillShare) }
-    }
-    return seconds.isFinite ? now + .seconds(max(seconds, 0) + Self.instant) : nil
   }
 }
 
@@ -454,11 +388,8 @@ private struct LoadingTrack: Sendable {
   var ahead: Int?
   /// The index of the segment that is requested next.
   private(set) var next = 0
-  /// The end of what is loaded, in seconds.
-  private(set) var end = 0.0
   private(set) var readCount: Int64 = 0
   private(set) var loaded: [SegmentPlayer.Loaded] = []
-  var isFilling = true
   /// The piece of the open segment that is read next, and the bytes of it that were read.
   private var piece = (index: 0, readCount: Int64(0))
   private var segmentStart = 0.0
@@ -485,8 +416,8 @@ private struct LoadingTrack: Sendable {
     return knownRungs.insert(rung).inserted ? rungs[rung].preamble : []
   }
 
-  /// Begins the next segment.
-  mutating func begin() {
+  /// Begins the next segment, at the end of what is loaded.
+  mutating func begin(at end: Double) {
     next += 1
     open = Open()
     segmentStart = end
@@ -494,15 +425,15 @@ private struct LoadingTrack: Sendable {
   }
 
   /// The segments that were loaded to their end, and what was read of the open one.
-  var loadedParts: [SegmentPlayer.Loaded] {
+  func loadedParts(to end: Double) -> [SegmentPlayer.Loaded] {
     guard let open, !open.isRead, end > segmentStart else { return loaded }
     let part = SegmentPlayer.Loaded(
       rung: rung, start: segmentStart, end: end, byteCount: readCount - countBefore)
     return loaded + [part]
   }
 
-  /// Adds the media of bytes of the open segment.
-  mutating func read(_ count: Int) {
+  /// Adds the media of bytes of the open segment to what is loaded.
+  mutating func read(_ count: Int, to end: inout Double) {
     let (sum, overflows) = readCount.addingReportingOverflow(Int64(count))
     readCount = overflows ? .max : sum
     var left = Int64(count)

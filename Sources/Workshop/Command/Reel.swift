@@ -21,8 +21,9 @@ struct Reel: AsyncParsableCommand {
       """,
     version: Version.text,
     subcommands: [
-      FramesCommand.self, PosterCommand.self, StoryboardCommand.self, PlayCommand.self, MemoryCommand.self,
-      FeedCommand.self, LabCommand.self, ProbeCommand.self, CheckCommand.self, ManifestCommand.self,
+      FramesCommand.self, PosterCommand.self, StoryboardCommand.self, PlayCommand.self, ViewersCommand.self,
+      MemoryCommand.self, FeedCommand.self, LabCommand.self, ProbeCommand.self, CheckCommand.self,
+      ManifestCommand.self,
       ServeCommand.self, ReportCommand.self, CacheCommand.self,
     ]
   )
@@ -40,7 +41,7 @@ struct Reel: AsyncParsableCommand {
     ("0", "success"),
     (
       "1",
-      "one of several sources or walks failed (in list mode: permanently), or an --assert of feed is not met"
+      "one of several sources or walks failed (in list mode: permanently), or an --assert is not met"
     ),
     ("64", "wrong usage"),
     ("65", "invalid or unsupported media or manifest"),

@@ -24,7 +24,7 @@ struct Document: CustomTestStringConvertible {
     ["README.md"]
     + [
       "Caching", "Checking", "CommandLine", "Feeds", "Formats", "Lists", "Manifests", "Playing", "Pool",
-      "Thumbnails",
+      "Thumbnails", "Viewers",
     ].map { "Docs/\($0).md" }
 
   let path: String

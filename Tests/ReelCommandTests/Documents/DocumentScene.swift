@@ -79,7 +79,7 @@ final class DocumentScene {
 
   /// False for commands that print measured times or memory, or the times of use and the sizes of a cache.
   static func isDeterministic(_ command: String) -> Bool {
-    !["reel play ", "reel memory ", "reel cache "].contains { command.hasPrefix($0) }
+    !["reel play ", "reel memory ", "reel cache ", "reel viewers "].contains { command.hasPrefix($0) }
   }
 
   /// The lines of a command as far as they are the same each time. Those of a list come in the order in which sources are

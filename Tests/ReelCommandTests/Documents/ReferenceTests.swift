@@ -63,7 +63,8 @@ struct ReferenceTests {
       ("check --explain bla", ["black"]), ("check x --fail-on nev", ["never"]),
       ("feed x --assert hit.r", ["hit.ratio"]), ("check x --device h", ["high"]),
       ("memory x --stage b", ["buffered"]), ("memory --sta", ["--stage"]),
-      ("sto", ["storyboard"]), ("cache su", ["sub"]),
+      ("sto", ["storyboard"]), ("cache su", ["sub"]), ("viewers my", ["my clip.mp4"]),
+      ("viewers x --assert rebuff", ["rebuffering"]), ("viewers x --player hls", ["hls.js"]),
     ])
   func bash(line: String, offered: [String]) async throws {
     let folder = try TemporaryFolder()

@@ -459,6 +459,18 @@ package enum TransportPacket {
     return !rest.isEmpty && sync ?? syncByte == syncByte
   }
 
+  /// Returns the PID of a packet in which a PES packet of video begins (§2.4.3.7); nil for others.
+  package static func beginningVideo(_ packet: ArraySlice<UInt8>) -> Int? {
+    let packet = Array(packet)
+    guard packet.count >= byteCount, packet[1] & 0x40 != 0, packet[3] & 0x10 != 0 else { return nil }
+    let start = packet[3] & 0x20 != 0 ? 5 + Int(packet[4]) : 4
+    let code = packet.dropFirst(start).prefix(4)
+    guard code.starts(with: [0, 0, 1]), let stream = code.dropFirst(3).first, stream & 0xf0 == 0xe0 else {
+      return nil
+    }
+    return Int(packet[1] & 0x1f) << 8 | Int(packet[2])
+  }
+
   /// Returns true if packets of this size follow each other, the first one with its sync byte at `sync`.
   static func isRun(of count: Int, from sync: Int, size: Int, in bytes: [UInt8]) -> Bool {
     sync + (count - 1) * size < bytes.count

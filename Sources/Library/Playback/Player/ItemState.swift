@@ -322,38 +322,8 @@ extension ItemState {
   /// True if some audio has not been passed to outputs yet.
   var hasAudioLeft: Bool { wantsAudio && !audio.isDrained }
 
-  /// Returns the distances of `time` from the live edge and of the oldest segment from the edge, and the
-  /// manifest's delay; nil if the item is not live.
-  func liveDistances(from time: MediaTime) -> LiveDistances? {
-    guard let live, let distance = live.distance else { return nil }
-    let edge = live.edge
-    let window = live.window
-    let latency = Duration.seconds((edge - time).seconds)
-    // While video is missing, its window does not show which media is still available.
-    let length = live.isAbsent(at: time) ? MediaTime.zero : window.end - window.start
-    return LiveDistances(
-      latency: latency, target: .seconds(distance.seconds), oldest: .seconds(length.seconds),
-      segmentDuration: window[window.endIndex - 1].map { .seconds($0.duration.seconds) }, edge: edge)
-  }
-
-  /// Returns the position for a jump of a live item to `time`: the start of the segment at `time`, or of the
-  /// last known one if the edge, which moves with the clock, is further ahead. Inside the segment of
-  /// `position`, it is `time` itself, if that is in the window. Nil if nothing is later than `position`.
-  func livePlace(near time: MediaTime, after position: MediaTime) -> MediaTime? {
-    guard let window = live?.window, let index = window.index(at: min(time, window.end - Self.instant)),
-      let segment = window[index]
-    else { return nil }
-    if segment.start > position { return segment.start }
-    return time > position && time < window.end ? time : nil
-  }
-
-  struct LiveDistances {
-    var latency: Duration
-    var target: Duration
-    var oldest: Duration
-    var segmentDuration: Duration?
-    var edge: MediaTime
-  }
+  /// Returns the distances of `time` from the live edge; nil if the item is not live.
+  func liveDistances(from time: MediaTime) -> LiveDistances? { live?.distances(from: time) }
 
   // MARK: Changes by the player
 

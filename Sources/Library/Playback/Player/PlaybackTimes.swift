@@ -34,7 +34,7 @@ package struct PlaybackTimes: Sendable, Hashable {
   }
 
   /// An event that may change the phase.
-  enum Event: Sendable, Equatable {
+  package enum Event: Sendable, Equatable {
     /// The first frame of the item was shown.
     case firstFrame
     case frame
@@ -57,7 +57,7 @@ package struct PlaybackTimes: Sendable, Hashable {
   private var hasPlayed = false
 
   /// - Parameter start: The time at which loading began, by the same clock as all event times.
-  init(start: Duration = .zero) {
+  package init(start: Duration = .zero) {
     self.start = start
     since = start
   }
@@ -77,7 +77,7 @@ package struct PlaybackTimes: Sendable, Hashable {
 
   /// - Parameter time: The time of the event. A time before the last phase change counts as the time of that
   ///   change.
-  mutating func record(_ event: Event, at time: Duration) {
+  package mutating func record(_ event: Event, at time: Duration) {
     let time = max(time, since)
     switch event {
     case .firstFrame:
@@ -98,7 +98,7 @@ package struct PlaybackTimes: Sendable, Hashable {
   }
 
   /// Returns a copy that includes the current phase up to `time`.
-  func closed(at time: Duration) -> PlaybackTimes {
+  package func closed(at time: Duration) -> PlaybackTimes {
     var copy = self
     copy.enter(phase, at: max(time, since))
     return copy

@@ -267,7 +267,7 @@ extension PlayerState {
     guard status == .playing || isStalled, wantedRate.isFinite else { return }
     let action = item.following.catchUp.action(
       latency: distances.latency, target: item.following.target ?? distances.target,
-      oldestLatency: distances.oldest > distances.target ? distances.oldest : nil,
+      oldestLatency: distances.limit,
       segmentDuration: distances.segmentDuration, userRate: wantedRate, isStalled: isStalled)
     switch action {
     case .normal: setLiveFactor(1, at: now)
@@ -281,7 +281,7 @@ extension PlayerState {
         return out.wake(.reader)
       }
       let end = max(time, item.onShow.end ?? time)
-      guard let to = item.livePlace(near: wanted, after: end) else { return }
+      guard let to = item.live?.place(near: wanted, after: end) else { return }
       setLiveFactor(1, at: now)
       item.following.target = nil
       _ = seek(to: to, at: now, &out)

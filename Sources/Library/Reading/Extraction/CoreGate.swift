@@ -265,6 +265,10 @@ final class CoreShare: PlayerRuntime, MonotonicClock {
   @discardableResult
   func task(_ body: @escaping @Sendable () async -> Void) -> Task<Void, Never> { base.task(body) }
 
+  func awaitedTask(_ body: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+    base.awaitedTask(body)
+  }
+
   func makeSemaphore() -> any BlockingSemaphore { CoreSemaphore(self) }
 
   func recordResumption() {

@@ -2,16 +2,23 @@ internal import DequeModule
 internal import ReelCore
 internal import ReelSources
 
-/// Carries bytes from a task that fetches to a thread that demuxes. It has one writer, one reader, and a
-/// limit.
+/// Carries bytes from a task that fetches to a thread that demuxes, or to a task that counts. It has one writer,
+/// one reader, and a limit.
 ///
 /// The writer suspends while more than `capacity` bytes are unread, unless the reader waits for more. The
-/// reader blocks its thread while there are none. Bytes written before `finish` or `fail` are read first.
-/// After the reader's `close`, the writer gets `CancellationError`, and nothing is kept.
+/// reader blocks its thread, or suspends its task, while there are none. Bytes written before `finish` or `fail`
+/// are read first. After the reader's `close`, the writer gets `CancellationError`, and nothing is kept.
 final class BytePipe: Sendable {
   fileprivate enum Ending {
     case finished
     case failed(any Error)
+  }
+
+  /// A reader that waits for bytes.
+  fileprivate enum Reader {
+    case thread
+    /// It looks again when it continues with nil.
+    case task(CheckedContinuation<Result<Int, any Error>?, Never>)
   }
 
   fileprivate struct Contents {
@@ -24,7 +31,8 @@ final class BytePipe: Sendable {
     var isClosed = false
     /// True if the current or next read or peek ends with `CancellationError`; the bytes in the pipe stay.
     var isInterrupted = false
-    var readerWaits = false
+    /// Nil while the reader does not wait.
+    var reader: Reader?
     /// The writer that waits for room or, with `waitsForDrain`, until everything has been read.
     var writer: CheckedContinuation<Void, any Error>?
     var waitsForDrain = false
@@ -64,14 +72,14 @@ final class BytePipe: Sendable {
   /// Like `write`. Returns true if it had to wait.
   func writeWaiting(_ chunk: [UInt8]) async throws -> Bool {
     guard !chunk.isEmpty else { return false }
-    let (isClosed, wakesReader, hasRoom) = state.withLock { state in
-      guard !state.isClosed, state.ending == nil else { return (true, false, true) }
+    let (isClosed, reader, hasRoom) = state.withLock { state -> (Bool, Reader?, Bool) in
+      guard !state.isClosed, state.ending == nil else { return (true, nil, true) }
       state.chunks.append(chunk)
       state.unreadCount += chunk.count
       memory?.addInFlight(chunk.count)
-      return (false, state.takeReader(), state.unreadCount <= state.capacity)
+      return (false, state.reader.take(), state.unreadCount <= state.capacity)
     }
-    if wakesReader { readable.signal() }
+    wake(reader)
     if isClosed { throw CancellationError() }
     if !hasRoom { try await wait(forDrain: false) }
     return !hasRoom
@@ -91,16 +99,32 @@ final class BytePipe: Sendable {
   /// Waits for bytes; returns 0 at the end. Throws the writer's error.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     try waitForBytes { state in
-      if state.unreadCount > 0 {
-        let count = state.take(into: buffer)
-        memory?.addInFlight(-count)
-        return .success(count)
+      guard state.unreadCount > 0 else { return state.end }
+      let count = state.take(into: buffer)
+      memory?.addInFlight(-count)
+      return .success(count)
+    }
+  }
+
+  /// Waits for bytes without blocking a thread, and discards them. Returns their number, 0 at the end. Throws
+  /// the writer's error. If the task is cancelled, the pipe is closed.
+  func discard() async throws -> Int {
+    try await withTaskCancellationHandler {
+      while true {
+        let result = await withCheckedContinuation { continuation in
+          let (result, writer) = look(as: .task(continuation)) { state -> Result<Int, any Error>? in
+            guard state.unreadCount > 0 else { return state.end }
+            let count = state.discard()
+            memory?.addInFlight(-count)
+            return .success(count)
+          }
+          writer?.resume()
+          if let result { continuation.resume(returning: result) }
+        }
+        if let result { return try result.get() }
       }
-      switch state.ending {
-      case .finished: return .success(0)
-      case .failed(let error): return .failure(error)
-      case nil: return nil
-      }
+    } onCancel: {
+      close()
     }
   }
 
@@ -116,11 +140,11 @@ final class BytePipe: Sendable {
   /// Interrupts the waiting read or peek, or else the next one. Callable on any thread. The bytes in the pipe
   /// stay.
   func interrupt() {
-    let wakesReader = state.withLock { state in
+    let reader = state.withLock { state in
       state.isInterrupted = true
-      return state.takeReader()
+      return state.reader.take()
     }
-    if wakesReader { readable.signal() }
+    wake(reader)
   }
 
   /// Cancels an interruption that has not ended a read yet.
@@ -137,14 +161,14 @@ final class BytePipe: Sendable {
 
   /// Ends reading: frees the unread bytes and ends the writer.
   func close() {
-    let (wakesReader, writer) = state.withLock { state in
+    let (reader, writer) = state.withLock { state in
       state.isClosed = true
       state.chunks.removeAll()
       memory?.addInFlight(-state.unreadCount)
       state.unreadCount = 0
-      return (state.takeReader(), state.writer.take())
+      return (state.reader.take(), state.writer.take())
     }
-    if wakesReader { readable.signal() }
+    wake(reader)
     writer?.resume(throwing: CancellationError())
   }
 
@@ -156,26 +180,41 @@ final class BytePipe: Sendable {
     _ look: (inout sending Contents) -> Result<Value, any Error>?
   ) throws -> Value {
     while true {
-      let (result, writer) = state.withLock {
-        state -> (Result<Value, any Error>?, CheckedContinuation<Void, any Error>?) in
-        if state.isClosed || state.takeInterruption() { return (.failure(CancellationError()), nil) }
-        let result = look(&state)
-        if result == nil { state.readerWaits = true }
-        return (result, state.letsWriterGo ? state.writer.take() : nil)
-      }
+      let (result, writer) = self.look(as: .thread, look)
       writer?.resume()
       if let result { return try result.get() }
       readable.wait()
     }
   }
 
-  private func end(_ ending: Ending) {
-    let wakesReader = state.withLock { state in
-      guard state.ending == nil else { return false }
-      state.ending = ending
-      return state.takeReader()
+  /// Returns the result of `look`, and the writer if it goes on. Without a result, `reader` is woken when there may
+  /// be one.
+  private func look<Value: Sendable>(
+    as reader: Reader, _ look: (inout sending Contents) -> Result<Value, any Error>?
+  ) -> (result: Result<Value, any Error>?, writer: CheckedContinuation<Void, any Error>?) {
+    state.withLock { state in
+      if state.isClosed || state.takeInterruption() { return (.failure(CancellationError()), nil) }
+      let result = look(&state)
+      if result == nil { state.reader = reader }
+      return (result, state.letsWriterGo ? state.writer.take() : nil)
     }
-    if wakesReader { readable.signal() }
+  }
+
+  private func wake(_ reader: Reader?) {
+    switch reader {
+    case .thread: readable.signal()
+    case .task(let continuation): continuation.resume(returning: nil)
+    case nil: break
+    }
+  }
+
+  private func end(_ ending: Ending) {
+    let reader = state.withLock { state -> Reader? in
+      guard state.ending == nil else { return nil }
+      state.ending = ending
+      return state.reader.take()
+    }
+    wake(reader)
   }
 
   private func wait(forDrain: Bool) async throws {
@@ -200,19 +239,29 @@ extension BytePipe.Contents {
   /// True if the writer need not wait any longer.
   fileprivate var letsWriterGo: Bool {
     // A reader may peek at more bytes than the capacity before it takes any.
-    readerWaits || !waitsForDrain && unreadCount <= capacity
-  }
-
-  /// Returns true if the reader has to be woken.
-  fileprivate mutating func takeReader() -> Bool {
-    defer { readerWaits = false }
-    return readerWaits
+    reader != nil || !waitsForDrain && unreadCount <= capacity
   }
 
   /// Returns true if the next read should end.
   fileprivate mutating func takeInterruption() -> Bool {
     defer { isInterrupted = false }
     return isInterrupted
+  }
+
+  /// The end of the bytes; nil if more may come.
+  fileprivate var end: Result<Int, any Error>? {
+    switch ending {
+    case .finished: .success(0)
+    case .failed(let error): .failure(error)
+    case nil: nil
+    }
+  }
+
+  /// Removes all bytes, and returns their number.
+  fileprivate mutating func discard() -> Int {
+    defer { (chunks, consumed, unreadCount) = ([], 0, 0) }
+    readCount += Int64(unreadCount)
+    return unreadCount
   }
 
   fileprivate mutating func take(into buffer: UnsafeMutableRawBufferPointer) -> Int {

@@ -82,7 +82,7 @@ package struct OpenSource: Sendable {
   }
 
   /// Throws `ReelError` for a media file.
-  private var presentation: ResolvedPresentation {
+  var presentation: ResolvedPresentation {
     get throws(ReelError) {
       guard case .presentation(let resolved) = source else {
         throw ReelError(.badManifest, "a media file, not a manifest")

@@ -54,6 +54,8 @@ final class SegmentDownload: Sendable {
     var form: Form?
     var isDamaged = false
     var hasFoundKeyFrame = false
+    var statedByteCount: Int64?
+    var firstFrameEnd: Int64?
   }
 
   let index: Int
@@ -62,11 +64,12 @@ final class SegmentDownload: Sendable {
   private let progress = Locked(Progress())
 
   /// - Parameters:
+  ///   - next: The segment after it; nil if that is not known.
   ///   - form: What the span's initialization says; nil if that has to be fetched.
   ///   - file: A transfer that may deliver the segment without a request.
   init(
-    _ loader: SegmentLoader, index: Int, _ segment: SegmentReference, form: Form?, of file: FileTransfer?,
-    scope: LoadScope, _ options: Options
+    _ loader: SegmentLoader, index: Int, _ segment: SegmentReference, before next: SegmentReference?,
+    form: Form?, of file: FileTransfer?, scope: LoadScope, _ options: Options
   ) {
     self.index = index
     self.segment = segment
@@ -74,7 +77,7 @@ final class SegmentDownload: Sendable {
     transfer = PipeTask(in: scope, capacity: options.capacity) { pipe in
       // Both requests are sent before either response is awaited.
       async let initialization = form == nil ? loader.initialization(of: segment) : nil
-      async let opened = loader.open(segment, of: file)
+      async let opened = loader.open(segment, before: next, of: file)
       var form = form
       if let bytes = try await initialization {
         let new = Form(initialization: bytes, isChecked: loader.recordDamage != nil)
@@ -83,6 +86,10 @@ final class SegmentDownload: Sendable {
         try await pipe.write(bytes)
       }
       let (answer, now) = (try await opened, loader.recorder.clock.now)
+      progress.withLock { progress in
+        progress.statedByteCount = answer.byteCount
+        if form?.sanitizer == nil { progress.firstFrameEnd = 0 }
+      }
       var copying = SegmentCopying(
         loader: loader, segment: segment, answer: answer, pipe: pipe, progress: progress,
         sanitizer: form?.sanitizer,
@@ -103,6 +110,11 @@ final class SegmentDownload: Sendable {
   var isDamaged: Bool { progress.withLock { $0.isDamaged } }
   /// True if everything up to the end of the segment's first key frame was written at once.
   var hasFoundKeyFrame: Bool { progress.withLock { $0.hasFoundKeyFrame } }
+
+  /// The size of the segment as the manifest or the response states it; nil if neither does, or not yet.
+  var statedByteCount: Int64? { progress.withLock { $0.statedByteCount } }
+  /// The property of `SegmentSanitizer`; 0 for a segment that is not checked.
+  var firstFrameEnd: Int64? { progress.withLock { $0.firstFrameEnd } }
 
   /// Ends the download with this scope too.
   func end(with scope: LoadScope) { transfer.end(with: scope) }
@@ -128,6 +140,8 @@ private struct SegmentCopying {
   var held: [UInt8] = []
   /// The number of bytes that were checked.
   var checkedCount: Int64 = 0
+  /// True once the end of the first frame is known.
+  var hasFirstFrame = false
 
   /// The maximum delay of a reader that keeps up. A longer wait means that it holds the transfer back.
   private static let holdBackLimit = Duration.milliseconds(20)
@@ -183,6 +197,10 @@ private struct SegmentCopying {
       }
       let chunk = try sanitizer?.pass(received) ?? received
       checkedCount += Int64(chunk.count)
+      if !hasFirstFrame, let end = sanitizer?.firstFrameEnd {
+        hasFirstFrame = true
+        progress.withLock { $0.firstFrameEnd = end }
+      }
       if !chunk.isEmpty { return chunk }
     }
     return nil

@@ -24,6 +24,8 @@ struct SegmentLoader: Sendable {
   /// The transfer that delivered the index of a file. It continues with the file's segments if loading begins
   /// there.
   var opening: FileTransfer?
+  /// The description of the rung in requests.
+  var media: RequestedMedia?
   /// The largest size of a segment (`LoadingConfiguration.segmentByteRate`).
   var byteRate = LoadingConfiguration().segmentByteRate
   /// Receives the damage of a segment that is passed on nevertheless, with its URL, and the segment's time.
@@ -71,7 +73,7 @@ struct SegmentLoader: Sendable {
     let start = recorder.clock.now
     let decryption = try await keys.decryption(for: reference.encryption, at: reference.url)
     let response = try await fetch(
-      reference.url, reference.alternateURLs, range: reference.byteRange, purpose: .initialization)
+      reference.url, reference.alternateURLs, range: reference.byteRange, purpose: .initialization, media)
     var body = response.ranged(reference.byteRange)
     if let decryption { body = try decryption.plain(body) }
     let bytes = InitializationStore.withoutMedia(
@@ -85,8 +87,12 @@ struct SegmentLoader: Sendable {
 
   /// Returns the answer to the segment's request, with its body not yet read.
   ///
-  /// - Parameter file: A transfer that may deliver the segment without a request.
-  func open(_ segment: SegmentReference, of file: FileTransfer? = nil) async throws -> Answer {
+  /// - Parameters:
+  ///   - next: The segment after this one; nil if it is not known.
+  ///   - file: A transfer that may deliver the segment without a request.
+  func open(
+    _ segment: SegmentReference, before next: SegmentReference? = nil, of file: FileTransfer? = nil
+  ) async throws -> Answer {
     if let file {
       if let answer = answer(to: segment, of: file) { return answer }
       file.close()
@@ -96,8 +102,11 @@ struct SegmentLoader: Sendable {
     async let decryption = keys.decryption(for: segment.encryption, at: segment.url)
     let asked = recorder.clock.now
     recorder.add(.segment, requests: 1)
+    var media = media
+    media?.duration = segment.duration
+    media?.next = next.map { RequestedMedia.Next(url: $0.url, range: $0.byteRange) }
     var response = try await fetch(
-      segment.url, segment.alternateURLs, range: segment.byteRange, purpose: .segment)
+      segment.url, segment.alternateURLs, range: segment.byteRange, purpose: .segment, media)
     let answered = recorder.clock.now
     recorder.add(.segment, requests: response.requestCount - 1)
     let byteCount = segment.byteRange == nil ? response.bodyByteCount : segment.byteRange?.length
@@ -138,10 +147,12 @@ struct SegmentLoader: Sendable {
 
   /// Returns the response of the first location that has one, beginning with the last location that did.
   private func fetch(
-    _ url: URL, _ alternates: [URL], range: ByteRange?, purpose: FetchPurpose
+    _ url: URL, _ alternates: [URL], range: ByteRange?, purpose: FetchPurpose, _ media: RequestedMedia?
   ) async throws -> FetchResponse {
     try await location.first(of: [url] + alternates, where: { location.roams && $0.isOfLocation }) { url in
-      try await fetcher.fetch(FetchRequest(url: url, range: range, purpose: purpose))
+      var request = FetchRequest(url: url, range: range, purpose: purpose)
+      request.media = media
+      return try await fetcher.fetch(request)
     }
   }
 }

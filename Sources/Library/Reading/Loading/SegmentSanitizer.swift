@@ -15,6 +15,15 @@ enum SegmentSanitizer {
     }
   }
 
+  /// The number of bytes to pass on until the first frame of the segment is complete; nil if that is not known
+  /// yet. Exact for fragmented MP4. In MPEG-TS, the first frame of video ends where the next one begins.
+  var firstFrameEnd: Int64? {
+    switch self {
+    case .fragments(let watch): watch.firstFrameEnd
+    case .stream(let watch): watch.firstFrameEnd
+    }
+  }
+
   /// Returns the bytes to pass on. Throws `ReelError.badMedia` if the segment is unusable.
   mutating func pass(_ chunk: [UInt8]) throws(ReelError) -> [UInt8] {
     switch self {
@@ -53,6 +62,12 @@ struct StreamSanitizer {
   private var wantedCount = SourceSniffer.byteCount / 4
   /// If the segment is MPEG-TS, the size of its packets, and the bytes after the last whole one.
   private var packets: (size: Int, rest: [UInt8])?
+  /// The number of bytes up to the last whole packet.
+  private var followedCount: Int64 = 0
+  /// The PID of the first packet of video.
+  private var videoPID: Int?
+  /// The end of the packet with which the second frame of video begins; nil if it has not come. 0 for packed audio.
+  private(set) var firstFrameEnd: Int64?
 
   /// Returns the bytes to pass on. Throws `ReelError.badMedia` if they are not media.
   mutating func pass(_ chunk: [UInt8]) throws(ReelError) -> [UInt8] {
@@ -65,7 +80,10 @@ struct StreamSanitizer {
       if try Self.isMedia(head, isAll: head.count >= SourceSniffer.largestByteCount) {
         if let run = TransportPacket.run(in: head) {
           packets = (run.size, [])
+          followedCount = Int64(run.start)
           follow(head[run.start...])
+        } else {
+          firstFrameEnd = 0
         }
         return head
       }
@@ -95,8 +113,23 @@ struct StreamSanitizer {
   /// Keeps the bytes after the last whole packet.
   private mutating func follow(_ bytes: ArraySlice<UInt8>) {
     guard let (size, rest) = packets else { return }
+    if firstFrameEnd == nil { findSecondFrame(in: rest + bytes, size: size) }
     let count = (rest.count + bytes.count) % size
     packets?.rest = count <= bytes.count ? Array(bytes.suffix(count)) : rest + bytes
+  }
+
+  /// - Parameter bytes: Those after the last whole packet.
+  private mutating func findSecondFrame(in bytes: [UInt8], size: Int) {
+    for start in stride(from: 0, through: bytes.count - size, by: size) {
+      followedCount += Int64(size)
+      let packet = bytes[start + (size == 192 ? 4 : 0)..<start + size]
+      guard let pid = TransportPacket.beginningVideo(packet) else { continue }
+      if videoPID == pid {
+        firstFrameEnd = followedCount
+        return
+      }
+      videoPID = videoPID ?? pid
+    }
   }
 
   /// Returns false if more bytes are needed to tell.
@@ -142,6 +175,9 @@ struct FragmentSanitizer {
   /// The offset in the segment of the end of its first sample, if that is a key frame, the fragment has no
   /// other track, and the fragment states it before the sample; nil if not, or not yet.
   private(set) var keyFrameEnd: Int64?
+  /// The offset in the segment of the end of its first sample: with several tracks, of the largest one. The start
+  /// of the media if the fragment does not state it; nil before that.
+  private(set) var firstFrameEnd: Int64?
 
   private enum Tail {
     /// Media, held until its size is known.
@@ -201,11 +237,7 @@ struct FragmentSanitizer {
       }
       guard Int64(held.count - wholeCount) >= byteCount else { break }
       if box.type == "moof" {
-        if !hasFragment,
-          let end = FirstSample.keyFrameEnd(inFragment: held[wholeCount...].prefix(Int(byteCount)))
-        {
-          keyFrameEnd = passedByteCount + Int64(wholeCount) + end
-        }
+        if !hasFragment { findFirstSample(in: held[wholeCount...].prefix(Int(byteCount))) }
         hasFragment = true
       }
       wholeCount += Int(byteCount)
@@ -261,6 +293,15 @@ struct FragmentSanitizer {
 
   // MARK: - Private
 
+  /// - Parameter fragment: The whole first `moof` box.
+  private mutating func findFirstSample(in fragment: ArraySlice<UInt8>) {
+    let start = passedByteCount + Int64(wholeCount)
+    let samples = FirstSample.all(inFragment: fragment)
+    if samples.count == 1, let sample = samples[0], sample.isKey { keyFrameEnd = start + sample.end }
+    let largest = samples.compactMap(\.self).max { $0.byteCount < $1.byteCount }
+    firstFrameEnd = start + (largest?.end ?? Int64(fragment.count))
+  }
+
   private struct Box {
     let type: FourCC
     /// The size including the header; nil for a box that extends to the end of the segment.
@@ -287,20 +328,27 @@ struct FragmentSanitizer {
   }
 }
 
-/// The first sample of a movie fragment (ISO/IEC 14496-12 §8.8).
-enum FirstSample {
-  /// Returns the end of the first sample, as an offset from the first byte of a `moof` box. Nil if the sample
-  /// is marked as not a key frame, if there are several tracks, or if the box alone does not determine it.
-  static func keyFrameEnd(inFragment box: ArraySlice<UInt8>) -> Int64? {
-    let tracks = TrackFragment.all(in: box)
+/// The first sample of a track in a movie fragment (ISO/IEC 14496-12 §8.8).
+private struct FirstSample {
+  let byteCount: Int
+  /// An offset from the first byte of the `moof` box.
+  let end: Int64
+  let isKey: Bool
+
+  /// Returns the first sample of each track; nil for one whose place the box alone does not determine.
+  static func all(inFragment box: ArraySlice<UInt8>) -> [FirstSample?] {
+    TrackFragment.all(in: box).map { FirstSample($0, inFragment: box) }
+  }
+
+  private init?(_ track: TrackFragment, inFragment box: ArraySlice<UInt8>) {
     // An offset in the file says nothing about the place in the box.
-    guard tracks.count == 1, [.fragment, .previous].contains(tracks[0].base), let run = tracks[0].runs.first,
-      run.readableCount > 0, let offset = run.dataOffset?.value,
-      let size = run[0].size ?? tracks[0].defaults.size, offset + Int64(size) > Int64(box.count)
+    guard [.fragment, .previous].contains(track.base), let run = track.runs.first, run.readableCount > 0,
+      let offset = run.dataOffset?.value, let size = run[0].size ?? track.defaults.size,
+      offset + Int64(size) > Int64(box.count)
     else { return nil }
+    (byteCount, end) = (size, offset + Int64(size))
     // sample_is_non_sync_sample. The flags may also be in the initialization; of most segments, a key frame
     // comes first.
-    let isKey = (run[0].flags ?? tracks[0].defaults.flags).map { $0 & 0x10000 == 0 } ?? true
-    return isKey ? offset + Int64(size) : nil
+    isKey = (run[0].flags ?? track.defaults.flags).map { $0 & 0x10000 == 0 } ?? true
   }
 }

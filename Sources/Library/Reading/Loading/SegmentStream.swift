@@ -6,12 +6,12 @@ internal import ReelSources
 
 /// The bytes of a span: segments of one rung with one initialization and no discontinuity, as one stream.
 ///
-/// The reader's thread drives it. When a segment has been read, this type decides whether the span goes on, waits
-/// for the next segment of a live track, and decides what follows a failure. A task only brings one segment
-/// (`SegmentDownload`). The next one is requested when the reader needs it or, with `readsAhead`, as soon as the
-/// current one arrives.
+/// Its reader drives it: a thread by `read(into:)`, or a task that only counts the bytes by `arrival()`. When a
+/// segment has been read, this type decides whether the span goes on, waits for the next segment of a live track,
+/// and decides what follows a failure. Another task brings one segment (`SegmentDownload`). The next one is
+/// requested when the reader needs it or, with `readsAhead`, as soon as the current one arrives.
 ///
-/// Confined to its reader's thread.
+/// Confined to its reader.
 final class SegmentStream: ByteSource {
   /// A part of the stream: a segment, or the initialization before it, which has the segment's index.
   struct Part: Sendable {
@@ -20,6 +20,17 @@ final class SegmentStream: ByteSource {
     let index: Int
     let url: URL
     let encryption: SegmentEncryption?
+  }
+
+  /// More of a segment, as `arrival()` returns it.
+  struct Arrival {
+    let index: Int
+    let segment: SegmentReference
+    /// The number of bytes that have arrived since the last one.
+    let byteCount: Int
+    /// How much of the segment has arrived, from 0 to 1.
+    let share: Double
+    let hasFirstFrame: Bool
   }
 
   let byteCount: Int64? = nil
@@ -48,6 +59,8 @@ final class SegmentStream: ByteSource {
   /// The contents of the initialization; nil until it has arrived.
   private var form: SegmentDownload.Form?
   private var hasLookedAhead = false
+  /// True if the last arrival was the end of its segment.
+  private var hasAllArrived = false
   private var hasReadKeyFrame = false
   private var damagedIndexes: Set<Int> = []
   /// The last parts, in order. Also asked for keys, through a type that is `Sendable`.
@@ -90,12 +103,12 @@ final class SegmentStream: ByteSource {
           takeForm(of: download)
           if count > 0 {
             record(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer).prefix(count)))
-            if readsAhead { try lookAhead(of: download) }
+            if readsAhead { lookAhead(of: download) }
             return count
           }
-          try end(download)
+          if end(download) { try waitForNext() }
         } catch let error as ReelError {
-          try recover(from: error, of: download)
+          try recover(from: error, of: download, by: waitForRecovery(from: error, of: download))
         }
       }
       return 0
@@ -105,13 +118,42 @@ final class SegmentStream: ByteSource {
     }
   }
 
+  /// Waits for bytes of a segment without blocking a thread, and discards them. Each segment ends with an arrival
+  /// whose `share` is 1. Nil at the end of the stream. Throws like `read(into:)`.
+  func arrival() async throws -> Arrival? {
+    while let download = downloads.first {
+      do {
+        if !hasAllArrived {
+          let count = try await download.pipe.discard()
+          takeForm(of: download)
+          readCount += Int64(count)
+          track.loader.recorder.add(.segment, bytes: Int64(count))
+          if count > 0, readsAhead { lookAhead(of: download) }
+          hasAllArrived = count == 0
+          if hasAllArrived || hasBytes { return arrival(of: download, count) }
+        } else if end(download) {
+          let found: (index: Int, segment: SegmentReference)?
+          do { found = try await track.supply.segment(from: nextIndex) } catch let error as ReelError {
+            failure = error
+            return nil
+          }
+          goOn(with: found)
+        }
+      } catch let error as ReelError {
+        let recovery = try await Self.recovery(from: error, at: download.index, of: track)
+        try recover(from: error, of: download, by: recovery)
+      }
+    }
+    return nil
+  }
+
   /// Returns the first bytes, without taking them. They may be fewer than `count` if the first segment is shorter.
   func peek(_ count: Int) throws -> [UInt8] {
     while let download = downloads.first {
       do {
         return try download.pipe.peek(count)
       } catch let error as ReelError {
-        try recover(from: error, of: download)
+        try recover(from: error, of: download, by: waitForRecovery(from: error, of: download))
       }
     }
     return []
@@ -187,7 +229,8 @@ final class SegmentStream: ByteSource {
 
   private func begin(_ index: Int, _ segment: SegmentReference) {
     let download = SegmentDownload(
-      track.loader, index: index, segment, form: form, of: file, scope: scope, options)
+      track.loader, index: index, segment, before: track.supply[index + 1], form: form, of: file,
+      scope: scope, options)
     downloads.append(download)
     if downloads.count == 1 { addPart(of: download) }
   }
@@ -223,20 +266,58 @@ final class SegmentStream: ByteSource {
   }
 
   /// Requests the next segment, if it is known and the span goes on with it. Parts of a file come one after the other.
-  private func lookAhead(of download: SegmentDownload) throws {
+  private func lookAhead(of download: SegmentDownload) {
     guard hasBytes, !hasLookedAhead, file?.isClosed ?? true else { return }
     hasLookedAhead = true
     let index = download.index + 1
     if let segment = track.supply[index], segment.continues(first), goesOn(segment) { begin(index, segment) }
   }
 
-  /// Goes on after a segment that was read to its end.
-  private func end(_ download: SegmentDownload) throws {
+  /// - Parameter count: The number of bytes that were just taken, perhaps with those of the initialization.
+  private func arrival(of download: SegmentDownload, _ count: Int) -> Arrival {
+    let arrived = readCount - max(boundary, form?.initializationByteCount ?? 0)
+    var share = 1.0
+    if !hasAllArrived {
+      let rate = track.rung.averageBitsPerSecond ?? track.rung.bitsPerSecond ?? 0
+      let byteCount =
+        download.statedByteCount.map(Double.init) ?? download.segment.duration.seconds * Double(rate) / 8
+      share = byteCount > 0 ? min(Double(arrived) / byteCount, 1) : 0
+    }
+    return Arrival(
+      index: download.index, segment: download.segment, byteCount: min(count, Int(arrived)), share: share,
+      hasFirstFrame: hasAllArrived || download.firstFrameEnd.map { arrived >= $0 } ?? false)
+  }
+
+  /// Goes on after a segment that was read to its end. Returns true if the next one has to be waited for.
+  private func end(_ download: SegmentDownload) -> Bool {
     if case .live(let live, _) = track.supply { live.recordSuccess() }
     leave(download)
-    if let next = downloads.first { return addPart(of: next) }
+    if let next = downloads.first {
+      addPart(of: next)
+      return false
+    }
+    switch track.supply.peek(at: nextIndex) {
+    case .end: return false
+    case .element(let segment):
+      goOn(with: (nextIndex, segment))
+      return false
+    case .wait: return true
+    }
+  }
+
+  /// Requests the next segment, unless the span ends before it. Nil is the end of the media.
+  private func goOn(with next: (index: Int, segment: SegmentReference)?) {
+    guard let (index, segment) = next else { return }
+    nextIndex = index
+    if segment.continues(first), goesOn(segment) { begin(index, segment) }
+  }
+
+  private func waitForNext() throws {
     do {
-      if let (index, segment) = try following() { begin(index, segment) }
+      goOn(
+        with: try BlockingThread.wait(scope: scope) { [supply = track.supply, nextIndex] in
+          try await supply.segment(from: nextIndex)
+        })
     } catch let error as ReelError {
       failure = error
     }
@@ -250,31 +331,29 @@ final class SegmentStream: ByteSource {
     nextIndex = download.index + 1
     boundary = readCount
     hasLookedAhead = false
+    hasAllArrived = false
   }
 
-  /// Returns the next segment of the span, after waiting for it if it has not appeared yet; nil if the span ends.
-  private func following() throws -> (index: Int, segment: SegmentReference)? {
-    let found: (index: Int, segment: SegmentReference)
-    switch track.supply.peek(at: nextIndex) {
-    case .end: return nil
-    case .element(let segment): found = (nextIndex, segment)
-    case .wait:
-      guard let awaited = try track.supply.segment(from: nextIndex, scope: scope) else { return nil }
-      found = awaited
-      nextIndex = found.index
+  /// Returns what a live track does after a failure; `fail` for a complete list.
+  private static func recovery(
+    from error: ReelError, at index: Int, of track: RungTrack
+  ) async throws -> LiveRecovery {
+    guard case .live(let live, _) = track.supply else { return .fail }
+    return try await live.recovery(after: error, at: index)
+  }
+
+  private func waitForRecovery(from error: ReelError, of download: SegmentDownload) throws -> LiveRecovery {
+    guard case .live = track.supply else { return .fail }
+    return try BlockingThread.wait(scope: scope) { [track, index = download.index] in
+      try await Self.recovery(from: error, at: index, of: track)
     }
-    return found.segment.continues(first) && goesOn(found.segment) ? found : nil
   }
 
   /// Goes on after a failure, ends the stream, or throws the error.
-  private func recover(from error: ReelError, of download: SegmentDownload) throws {
+  private func recover(from error: ReelError, of download: SegmentDownload, by recovery: LiveRecovery) throws
+  {
     takeForm(of: download)
     let isBetween = boundary > 0 && readCount == boundary
-    var recovery = LiveRecovery.fail
-    if case .live(let live, _) = track.supply {
-      let index = download.index
-      recovery = try BlockingThread.wait(scope: scope) { try await live.recovery(after: error, at: index) }
-    }
     switch recovery {
     case .again where !hasBytes:
       downloads = []

@@ -117,7 +117,7 @@ package struct ReaderStatus: Sendable {
 /// The time that a reader spent waiting.
 package struct ReaderWaits: Sendable {
   package var media = Duration.zero
-  /// The wait for playlists and indexes.
+  /// The wait for playlists and indexes, and for segments that had not appeared yet.
   package var manifests = Duration.zero
 }
 

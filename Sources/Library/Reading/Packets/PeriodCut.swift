@@ -43,6 +43,11 @@ struct PeriodCut {
   /// True if no packet of the container is needed any more.
   var isOver: Bool { ready.isEmpty && !streams.isEmpty && streams.values.allSatisfy(\.isOver) }
 
+  /// Returns true if media up to `time` reaches further beyond the period than errors of rounding explain.
+  func isExceeded(by time: MediaTime) -> Bool {
+    end.map { origin < $0 && time >= $0 + Self.endTolerance } ?? false
+  }
+
   /// Takes the next packet of the container.
   mutating func append(_ packet: MediaPacket) {
     let time = packet.time - packet.span.shift

@@ -269,24 +269,25 @@ struct RungOpener {
   /// Returns the segments of a rung, from its playlist or index.
   ///
   /// - Parameters:
-  ///   - fromStart: True if the rung is read from its beginning: the index of a file is then read in the
-  ///     transfer of its media.
-  ///   - waits: Increased by the waits for the playlist or the index.
+  ///   - ladder: The rungs from which it was chosen.
+  ///   - fromStart: True if the rung is read from its beginning: the index of a file is then read in the transfer of its
+  ///     media.
   /// - Throws: `ReelError` if they can't be loaded, if there are none, or if they can't be read.
-  func open(
-    _ rung: Rung, fromStart: Bool, scope: LoadScope, waits: inout ReaderWaits
-  ) throws -> RungTrack {
+  func open(_ rung: Rung, among ladder: [Rung], fromStart: Bool) async throws -> RungTrack {
     let matcher = RungMatcher(rung: rung, role: role, configuration: context.configuration)
     let live = LiveTrack(
       resolved, manifests: manifests, role: role,
       choose: { period throws(ReelError) in try matcher.rung(in: period) })
     if resolved.presentation.isLive {
-      return track(rung, .live(try live.segments()), startOffset: resolved.presentation.startOffset)
+      return track(rung, ladder, .live(try live.segments()), startOffset: resolved.presentation.startOffset)
     }
     let placed = rung.beginning(at: location.index)
+    let variables = resolved.presentation.variables
     let found =
-      try fromStart
-      ? opening(of: placed, scope: scope, waits: &waits) : list(of: placed, scope: scope, waits: &waits)
+      try await fromStart
+      ? manifests.opening(
+        of: placed, variables: variables, initializations: initializations, location: location)
+      : manifests.segments(of: placed, variables: variables, initializations: initializations)
     guard !found.list.isEmpty || found.live != nil else {
       throw ReelError(.badManifest, "no segments to play", at: context.name)
     }
@@ -300,12 +301,12 @@ struct RungOpener {
     }
     let startOffset = found.startOffset ?? resolved.presentation.startOffset
     if let segments = live.segments(found, of: rung) {
-      return track(rung, offsets.aligned(segments), startOffset: startOffset)
+      return track(rung, ladder, offsets.aligned(segments), startOffset: startOffset)
     }
     if let fault = found.indexFault {
       log(.failure(fault.located(at: context.name), rung: rung.id, outcome: .tolerated))
     }
-    return track(rung, .list(found.list), startOffset: startOffset, opening: found.transfer)
+    return track(rung, ladder, .list(found.list), startOffset: startOffset, opening: found.transfer)
   }
 
   // MARK: - Private
@@ -314,31 +315,9 @@ struct RungOpener {
     rung.holdsKeyFramesOnly && resolved.presentation.iFrameRungs.contains { $0.id == rung.id }
   }
 
-  private func list(of rung: Rung, scope: LoadScope, waits: inout ReaderWaits) throws -> RungSegments {
-    let (manifests, variables, initializations) = (
-      manifests, resolved.presentation.variables, initializations
-    )
-    let start = context.recorder.clock.now
-    defer { waits.manifests += context.recorder.clock.now - start }
-    return try BlockingThread.wait(scope: scope) {
-      try await manifests.segments(of: rung, variables: variables, initializations: initializations)
-    }
-  }
-
-  private func opening(of rung: Rung, scope: LoadScope, waits: inout ReaderWaits) throws -> RungSegments {
-    guard case .index = rung.media else { return try list(of: rung, scope: scope, waits: &waits) }
-    let (manifests, variables) = (manifests, resolved.presentation.variables)
-    let (initializations, location) = (initializations, location)
-    let start = context.recorder.clock.now
-    defer { waits.media += context.recorder.clock.now - start }
-    return try BlockingThread.wait(scope: scope) {
-      try await manifests.opening(
-        of: rung, variables: variables, initializations: initializations, location: location)
-    }
-  }
-
   private func track(
-    _ rung: Rung, _ supply: SegmentSupply, startOffset: StartOffset?, opening: FileTransfer? = nil
+    _ rung: Rung, _ ladder: [Rung], _ supply: SegmentSupply, startOffset: StartOffset?,
+    opening: FileTransfer? = nil
   ) -> RungTrack {
     let (log, id) = (log, rung.id)
     // The rest of the fragment around an I-frame in a playlist is missing, which is not damage.
@@ -353,7 +332,7 @@ struct RungOpener {
     }
     let loader = SegmentLoader(
       fetcher: context.fetcher, keys: keys, location: location, recorder: context.recorder,
-      initializations: initializations, opening: opening,
+      initializations: initializations, opening: opening, media: media(of: rung, ladder, supply),
       byteRate: context.configuration.segmentByteRate, recordDamage: recordDamage,
       recordMissed: { [kind = role.kind] error, range in
         log(
@@ -361,6 +340,21 @@ struct RungOpener {
             error, rung: id, outcome: .lost(MediaLoss(kind: kind, reason: .missing, range: range))))
       }, record: { transfer in log(.transfer(transfer, rung: id)) })
     return RungTrack(rung: rung, supply: supply, loader: loader, startOffset: startOffset)
+  }
+
+  private func media(of rung: Rung, _ ladder: [Rung], _ supply: SegmentSupply) -> RequestedMedia {
+    let isDASH = resolved.presentation.format == .dash
+    // A media playlist alone states nothing, and its segments mostly have both.
+    let isMuxed = rung.ownAudio != nil || !isDASH && rung.codecs.isEmpty && rung.audioGroup == nil
+    let tracks: RequestedMedia.Tracks =
+      switch role {
+      case .audio: .audio
+      case .main: isMuxed ? .videoAndAudio : .video
+      }
+    return RequestedMedia(
+      tracks: tracks, bitRate: rung.bitsPerSecond ?? rung.averageBitsPerSecond,
+      topBitRate: ladder.compactMap { $0.bitsPerSecond ?? $0.averageBitsPerSecond }.max(), isDASH: isDASH,
+      isLive: supply.timing != nil)
   }
 }
 

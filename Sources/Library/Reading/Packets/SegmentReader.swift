@@ -23,6 +23,8 @@ final class SegmentReader: PacketReader {
   private var dropsAudio = false
   /// The waiting times of closed containers.
   private var finishedWait = Duration.zero
+  /// The time spent waiting for decisions: for playlists and indexes, and for segments that had not appeared yet.
+  private var decisionWait = Duration.zero
   private var segmentURL: URL?
   private var spanNumber = 0
   /// The media that was read since the last seek.
@@ -49,9 +51,9 @@ final class SegmentReader: PacketReader {
   }
 
   var waits: ReaderWaits {
-    var waits = source.waits
-    waits.media += finishedWait + (span?.container?.sourceWait ?? .zero)
-    return waits
+    ReaderWaits(
+      media: finishedWait + (span?.container?.sourceWait ?? .zero) + source.indexWait,
+      manifests: decisionWait - source.indexWait)
   }
 
   var status: ReaderStatus {
@@ -144,7 +146,7 @@ final class SegmentReader: PacketReader {
     return places
   }
 
-  func allKeyFramePlaces() throws -> [KeyFramePlace]? { try source.allKeyFramePlaces() }
+  func allKeyFramePlaces() throws -> [KeyFramePlace]? { try decision { try await $0.allKeyFramePlaces() } }
 
   /// Requests the segments in parallel, if their transfers end by themselves after the key frame.
   func plan(_ places: [KeyFramePlace]) {
@@ -223,7 +225,7 @@ final class SegmentReader: PacketReader {
 
   /// Opens the next span; nil at the end of the last period.
   private func openSpan() throws -> Span? {
-    while let place = try source.next() {
+    while let place = try decision({ try await $0.next() }) {
       if streams.duration == nil { streams.duration = place.track.supply.end }
       if streams.beginning == nil, let beginning = source.beginning {
         streams.beginning = beginning
@@ -257,6 +259,15 @@ final class SegmentReader: PacketReader {
     }
     recordMissingEnd()
     return nil
+  }
+
+  /// Waits for a decision of the source. The wait is measured here, because this thread takes a moment to go on.
+  private func decision<Result: Sendable>(
+    _ make: @escaping @Sendable (SegmentSource) async throws -> Result
+  ) throws -> Result {
+    let start = context.recorder.clock.now
+    defer { decisionWait += context.recorder.clock.now - start }
+    return try BlockingThread.wait(scope: source.scope) { [source] in try await make(source) }
   }
 
   /// Creates the span that begins at `place`; nil if a live track skipped the segment.

@@ -10,8 +10,10 @@ internal import ReelSources
 /// Before each span a rung is chosen (`RungController`), and its segments are found (`RungOpener`). The next span
 /// continues at the position where the last one ended, with any rung.
 ///
-/// Confined to its reader's thread, which may block.
-final class SegmentSource {
+/// Used by its reader's thread, and by the tasks of this type's asynchronous methods while that thread waits for them.
+final class SegmentSource: @unchecked Sendable {
+  // Sendable: its reader starts one task at a time, and does nothing else with it before that has ended.
+
   /// A rung in a period.
   struct Key: Hashable {
     let period: Int
@@ -44,10 +46,10 @@ final class SegmentSource {
   let controller: RungController
   let offsets: TimestampOffsets
   let opener: RungOpener
-  /// The scope that ends waiting.
+  /// The scope with which reading ends. Its end cancels the task of an asynchronous method.
   var scope: LoadScope
-  /// The time spent waiting for playlists and indexes.
-  private(set) var waits = ReaderWaits()
+  /// The time spent waiting for indexes that are part of the transfer of their media.
+  private(set) var indexWait = Duration.zero
   /// The rung that was opened last, with its segments, even if none of them could be read.
   private(set) var opened: RungTrack?
   /// The time from which segments are not read.
@@ -145,7 +147,7 @@ final class SegmentSource {
 
   /// Returns the segment that begins the next span, after waiting for it if it has not appeared yet; nil at the end
   /// of the last period, and at `endTime`.
-  func next() throws -> Place? {
+  func next() async throws -> Place? {
     while periodIndex < periodCount {
       if scope.isCancelled { throw CancellationError() }
       let ladder = try ladder(of: periodIndex)
@@ -155,12 +157,12 @@ final class SegmentSource {
       let key = Key(period: periodIndex, rung: rung.id)
       let track: RungTrack
       do {
-        track = try self.track(key, rung: rung)
+        track = try await self.track(key, rung, among: ladder)
       } catch let error as ReelError {
         try recover(from: error, opening: rung, among: ladder)
         continue
       }
-      switch try find(in: track, key, ladder) {
+      switch try await find(in: track, key, ladder) {
       case .place(let place):
         // The times of a list that is rounded say too little.
         if let endTime, place.segment.middle > endTime, track.supply.precision != .rounded { return nil }
@@ -384,7 +386,7 @@ final class SegmentSource {
 
   /// Returns the positions of the key frames at the starts of the known segments of all periods. Opens rungs, but
   /// changes no position.
-  func allKeyFramePlaces() throws -> [KeyFramePlace] {
+  func allKeyFramePlaces() async throws -> [KeyFramePlace] {
     var places: [KeyFramePlace] = []
     let (here, index, first) = (position, periodIndex, opened)
     defer { (position, periodIndex, opened) = (here, index, first) }
@@ -394,7 +396,7 @@ final class SegmentSource {
       periodIndex = period
       let ladder = try ladder(of: period)
       guard let rung = controller.choose(among: ladder, segmentDuration: nil) else { continue }
-      let supply = try track(Key(period: period, rung: rung.id), rung: rung).supply
+      let supply = try await track(Key(period: period, rung: rung.id), rung, among: ladder).supply
       for index in supply.knownIndexes {
         guard let segment = supply[index] else { continue }
         if segment.isGap, others(than: rung, among: ladder, for: Hole(segment)).isEmpty { continue }
@@ -431,13 +433,21 @@ final class SegmentSource {
     return resolved.presentation.keyFrameRungs(in: period, besides: ladder)
   }
 
-  private func track(_ key: Key, rung: Rung) throws -> RungTrack {
-    let isAtStart = if case .start = position { true } else { false }
-    let track =
-      try tracks[key] ?? opener.open(rung, fromStart: isAtStart, scope: scope, waits: &waits)
+  private func track(_ key: Key, _ rung: Rung, among ladder: [Rung]) async throws -> RungTrack {
+    let track = if let known = tracks[key] { known } else { try await open(rung, among: ladder) }
     tracks[key] = track
     opened = track
     return track
+  }
+
+  private func open(_ rung: Rung, among ladder: [Rung]) async throws -> RungTrack {
+    guard case .start = position else {
+      return try await opener.open(rung, among: ladder, fromStart: false)
+    }
+    let clock = context.recorder.clock
+    let start = clock.now
+    defer { if case .index = rung.media { indexWait += clock.now - start } }
+    return try await opener.open(rung, among: ladder, fromStart: true)
   }
 
   private enum Found {
@@ -449,14 +459,14 @@ final class SegmentSource {
 
   /// Returns the next segment that is not a gap, after waiting for it if it has not appeared yet. A gap is read from
   /// another rung if possible, and reported otherwise.
-  private func find(in track: RungTrack, _ key: Key, _ ladder: [Rung]) throws -> Found {
+  private func find(in track: RungTrack, _ key: Key, _ ladder: [Rung]) async throws -> Found {
     let supply = track.supply
     if case .start(exact: false) = position, let start = Self.beginning(of: track) {
       beginning = start
       position = .time(start.time)
     }
     // Nobody may have looked for segments of this track for a while.
-    if let time = wantedTime(in: key) { try supply.update(for: time, scope: scope) }
+    if let time = wantedTime(in: key) { try await supply.update(for: time) }
     var index = firstIndex(in: supply, key)
     if let hole = hole(before: index, of: supply), lookElsewhere(for: hole, track.rung, ladder) {
       return .elsewhere
@@ -487,7 +497,7 @@ final class SegmentSource {
       case .wait:
         let hasAbsences = supply.reference?.hasAbsences ?? false
         if hasAbsences, let live = supply.reference { log(.absence(live)) }
-        guard let found = try supply.segment(from: index, scope: scope)?.index else { return .end }
+        guard let found = try await supply.segment(from: index)?.index else { return .end }
         if found > index {
           followsGap = true
           if supply.reference?.hasAbsences != true {

@@ -116,6 +116,30 @@ package final class LiveSegments: Sendable {
     }
   }
 
+  /// Returns the distances of a position from the live edge; nil if no more segments will come.
+  package func distances(from time: MediaTime) -> LiveDistances? {
+    guard let distance else { return nil }
+    let (edge, window) = (edge, window)
+    // While the track is missing, its window does not show which media is still available.
+    let length = isAbsent(at: time) ? MediaTime.zero : window.end - window.start
+    return LiveDistances(
+      latency: .seconds((edge - time).seconds), target: .seconds(distance.seconds),
+      oldest: .seconds(length.seconds),
+      segmentDuration: window[window.endIndex - 1].map { .seconds($0.duration.seconds) }, edge: edge)
+  }
+
+  /// Returns the position for a jump to `time`: the start of the segment at `time`, or of the last known one if the edge,
+  /// which moves with the clock, is further ahead. Inside the segment of `position`, it is `time` itself, if that is in the
+  /// window. Nil if nothing is later than `position`.
+  package func place(near time: MediaTime, after position: MediaTime) -> MediaTime? {
+    let (window, instant) = (window, MediaTime(value: 1, timescale: 1_000_000))
+    guard let index = window.index(at: min(time, window.end - instant)), let segment = window[index] else {
+      return nil
+    }
+    if segment.start > position { return segment.start }
+    return time > position && time < window.end ? time : nil
+  }
+
   /// Returns the segment at `index`, without waiting for it.
   package func peek(at index: Int) -> Pulled<SegmentReference> {
     state.withLock { state in
@@ -400,6 +424,20 @@ package final class LiveSegments: Sendable {
     guard let distance = distance(in: window, reading) else { return window.startIndex }
     return window.index(at: min(edge - distance, window.end - moment)) ?? window.startIndex
   }
+}
+
+/// How far a position is behind the live edge.
+package struct LiveDistances: Sendable, Hashable {
+  package let latency: Duration
+  /// The latency that playback keeps.
+  package let target: Duration
+  /// The latency of the oldest media in the window.
+  package let oldest: Duration
+  package let segmentDuration: Duration?
+  package let edge: MediaTime
+
+  /// The latency of the oldest media, if that limits how far back playback may be.
+  package var limit: Duration? { oldest > target ? oldest : nil }
 }
 
 extension Duration {

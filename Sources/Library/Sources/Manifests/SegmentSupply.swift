@@ -73,21 +73,20 @@ package enum SegmentSupply: Sendable {
 
   /// Returns the segment at `index`, after waiting for it if it has not appeared yet; nil after the last one. If it
   /// has left the live window, the oldest available one is returned instead.
-  package func segment(from index: Int, scope: LoadScope) throws -> (index: Int, segment: SegmentReference)? {
+  package func segment(from index: Int) async throws -> (index: Int, segment: SegmentReference)? {
     switch self {
     case .list(let list): return index < list.count ? (index, list[index]) : nil
     case .live(let live, let shift):
-      let found = try BlockingThread.wait(scope: scope) { try await live.segment(from: index) }
-      return found.map { ($0.index, $0.segment.moved(by: shift)) }
+      return try await live.segment(from: index).map { ($0.index, $0.segment.moved(by: shift)) }
     }
   }
 
   /// Looks for newer segments of a live track, if the known ones end before `time` and are outdated.
-  package func update(for time: MediaTime, scope: LoadScope) throws {
+  package func update(for time: MediaTime) async throws {
     guard case .live(let live, let shift) = self else { return }
     let time = time - (shift ?? .zero)
     guard live.isOutdated(at: time) else { return }
-    try BlockingThread.wait(scope: scope) { try await live.update(for: time) }
+    try await live.update(for: time)
   }
 
   /// Returns the index of the known segment at `time`.

@@ -25,6 +25,9 @@ package protocol PlayerRuntime: AnyObject, Sendable {
   @discardableResult
   func task(_ body: @escaping @Sendable () async -> Void) -> Task<Void, Never>
 
+  /// Like `task`, for a thread that waits for the body: it may run there, up to its first suspension.
+  func awaitedTask(_ body: @escaping @Sendable () async -> Void) -> Task<Void, Never>
+
   /// Makes a semaphore for bodies passed to `run`.
   func makeSemaphore() -> any BlockingSemaphore
 
@@ -37,6 +40,8 @@ package protocol PlayerRuntime: AnyObject, Sendable {
 }
 
 extension PlayerRuntime {
+  package func awaitedTask(_ body: @escaping @Sendable () async -> Void) -> Task<Void, Never> { task(body) }
+
   package func recordResumption() {}
   package var wakeLatency: Duration { .zero }
 
@@ -72,6 +77,11 @@ package final class SystemRuntime: PlayerRuntime {
   @discardableResult
   package func task(_ body: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
     Task { await body() }
+  }
+
+  package func awaitedTask(_ body: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+    guard #available(macOS 26, *) else { return task(body) }
+    return Task.immediate { await body() }
   }
 
   package func makeSemaphore() -> any BlockingSemaphore { SystemSemaphore() }

@@ -124,13 +124,14 @@ package enum BlockingThread {
     }
   }
 
-  /// Blocks this thread until asynchronous work is done. Never call it from a task.
+  /// Blocks this thread until asynchronous work is done. Work that does not suspend is done on this thread. Never
+  /// call it from a task.
   package static func wait<Result: Sendable>(
     scope: LoadScope, for body: @escaping @Sendable () async throws -> Result
   ) throws -> Result {
     let done = scope.runtime.makeSemaphore()
     let box = ResultBox<Result>()
-    let task = scope.runtime.task {
+    let task = scope.runtime.awaitedTask {
       do { box.set(.success(try await body())) } catch { box.set(.failure(error)) }
       done.signal()
     }

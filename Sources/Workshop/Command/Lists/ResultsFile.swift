@@ -128,6 +128,8 @@ struct ResultLine: Sendable, Equatable {
     case written
     /// A checked source, whatever was found.
     case checked
+    /// A view of `reel viewers`.
+    case watched
     case failed
   }
 
@@ -196,7 +198,7 @@ struct ResultLine: Sendable, Equatable {
   /// one.
   static let reportedKeys: Set<String> = [
     "candidates", "chosen", "damaged", "file", "findings", "frames", "good", "missed_segments", "startup",
-    "why",
+    "view", "why",
   ]
 
   /// Writes a line.

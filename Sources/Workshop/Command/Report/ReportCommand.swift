@@ -8,8 +8,9 @@ struct ReportCommand: AsyncParsableCommand {
     commandName: "report",
     abstract: "Summarize the results of runs over lists: counts, start-up times and failures.",
     discussion: """
-      Reads the results files that commands write in list mode. Several files, such as those of shards, are read as one. If a source has several lines, the last one counts. Start-up times are nearest-rank percentiles over the \
-      sources that were written.
+      Reads the results files that commands write in list mode, and those of viewers. Several files, such as those of shards, \
+      are read as one. If a source, or a view of a viewer, has several lines, the last one counts. Start-up times are \
+      nearest-rank percentiles over the sources that were written, or the views that started.
 
       --html also writes a self-contained page with the stills of the slowest sources and of those whose stills are poor. \
       Stills larger than 512 KiB are left out.

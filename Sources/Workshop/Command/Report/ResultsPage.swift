@@ -15,8 +15,7 @@ struct ResultsPage {
 
   var html: String {
     var stills = Stills()
-    let sources = report.sourceCount.counted("source")
-    var page = ReportPage(title: "Results of \(sources)", subtitle: subtitle)
+    var page = ReportPage(title: "Results of \(report.subject)", subtitle: subtitle)
     page.add(ReportPage.list(remarks, "alert"))
     page.add(ReportPage.tiles(figures))
     page.add("Findings", report.findingTable.html())
@@ -60,11 +59,16 @@ struct ResultsPage {
         ("with notes only", "\(checked.notes)"), ("without findings", "\(checked.clean)"),
       ]
     }
+    let views = report.views
     figures += [
-      (report.checked == nil ? "written" : "checked", "\(report.writtenCount)"),
+      (report.checked != nil ? "checked" : views != nil ? "watched" : "written", "\(report.writtenCount)"),
       ("failed permanently", "\(report.permanentCount)"),
       ("may succeed on a retry", "\(report.temporaryCount)"),
     ]
+    if let views {
+      figures.append(("stalls", "\(views.stalls)"))
+      if let share = views.rebuffering { figures.append(("rebuffering", "\(WalkValue.share(share))")) }
+    }
     if report.poorCount > 0 { figures.append(("poor stills", "\(report.poorCount)")) }
     if let startup = report.startup {
       figures += [

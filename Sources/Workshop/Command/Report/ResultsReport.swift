@@ -4,7 +4,7 @@ import ReelCore
 import ReelPool
 import ReelLab
 
-/// The summary of results files. If a source has several lines, the last one counts.
+/// The summary of results files. If a source, or a view of `reel viewers`, has several lines, the last one counts.
 struct ResultsReport: Sendable {
   /// Failures with the same cause.
   struct Cause: Encodable, Sendable {
@@ -46,6 +46,20 @@ struct ResultsReport: Sendable {
     var sources: Int
   }
 
+  /// The views of `reel viewers`, those of all shards together.
+  struct Views: Sendable {
+    var count = 0
+    /// The numbers of the viewers.
+    fileprivate var numbers: Set<Int32> = []
+    var stalls = 0
+    var played = Duration.zero
+    var waited = Duration.zero
+
+    var viewers: Int { numbers.count }
+    /// The share of waits in the time from the first frames on; nil if nothing was played.
+    var rebuffering: Double? { played + waited > .zero ? waited / (played + waited) : nil }
+  }
+
   /// The maximum number of hosts in the JSON form: those with the most failures.
   static let hostLimit = 1000
 
@@ -55,6 +69,8 @@ struct ResultsReport: Sendable {
   /// The number of lines that are not results, such as an incomplete last one, or that are too long.
   private(set) var unreadableCount = 0
   private var sources: [SourceHash: Source] = [:]
+  /// Those of the sources that are views.
+  private var viewsByKey: [SourceHash: View] = [:]
   /// Texts shared by many sources, by their number in `Source`.
   private var texts: [String] = []
   private var numbers: [String: Int32] = [:]
@@ -74,6 +90,23 @@ struct ResultsReport: Sendable {
     var queued = Float.nan
     /// The findings of a checked source; nil for another one.
     var findings: [ListedFinding]?
+  }
+
+  /// What `reel viewers` tells of a view.
+  private struct View: Sendable, Decodable {
+    var viewer: Int32
+    var session: Int32
+    var number: Int32
+    var stalls: Int32
+    /// In milliseconds.
+    var played: Float
+    var waited: Float
+
+    enum CodingKeys: String, CodingKey {
+      case viewer, session, number, stalls
+      case played = "played_ms"
+      case waited = "waited_ms"
+    }
   }
 
   /// A finding of a line, with the number of its name.
@@ -100,6 +133,7 @@ struct ResultsReport: Sendable {
       isWritten: result.status != .failed, isTemporary: result.isTemporary, cause: -1, host: number(""),
       startup: .nan)
     if result.status == .checked { source.findings = [] }
+    var view: View?
     for member in members {
       switch member.key {
       case "findings" where result.status == .checked: source.findings = findings(member.value)
@@ -108,6 +142,7 @@ struct ResultsReport: Sendable {
         let (cause, message) = Self.cause(member.value)
         source.cause = number(cause)
         if examples[source.cause] == nil { examples[source.cause] = message }
+      case "view": view = try? JSONDecoder().decode(View.self, from: Data(member.value))
       case "startup":
         for time in RawJSON.members(of: member.value) ?? [] {
           switch time.key {
@@ -120,8 +155,11 @@ struct ResultsReport: Sendable {
       }
     }
     // A line of a list without a URL is identified by its number.
-    let key = result.url.map { SourceHash($0) } ?? SourceHash("line \(lineCount)\u{0}")
+    var name = result.url ?? "line \(lineCount)\u{0}"
+    if let view { name += "\u{0}\(view.viewer) \(view.session) \(view.number)" }
+    let key = SourceHash(name)
     sources[key] = source
+    if let view { viewsByKey[key] = view }
     worst?.add(
       key, result, members, startup: source.startup.isFinite ? Double(source.startup) : 0,
       isPoor: source.isPoor, folder: folder)
@@ -143,6 +181,19 @@ struct ResultsReport: Sendable {
   var permanentCount: Int { sources.values.count { !$0.isWritten && !$0.isTemporary } }
   /// The number of lines that a later line of the same source has replaced.
   var supersededCount: Int { lineCount - unreadableCount - sourceCount }
+
+  /// Nil if there are none.
+  var views: Views? {
+    var views = Views()
+    for view in viewsByKey.values {
+      views.count += 1
+      views.numbers.insert(view.viewer)
+      views.stalls += Int(view.stalls)
+      views.played += .milliseconds(Double(view.played))
+      views.waited += .milliseconds(Double(view.waited))
+    }
+    return views.count > 0 ? views : nil
+  }
 
   /// The start-up times of written sources.
   var startup: LatencySummary? { Self.summary(sources.values, \.startup) }
@@ -309,16 +360,26 @@ extension ResultsReport {
     }
   }
 
+  /// What the results are of.
+  var subject: String {
+    views.map { "\($0.count.counted("view")) of \($0.viewers.counted("viewer"))" }
+      ?? sourceCount.counted("source")
+  }
+
   /// The text form.
   var lines: [String] {
     let layout = Terminal.layout
     let failedCount = permanentCount + temporaryCount
     let failed = layout.styled("\(failedCount) failed", failedCount > 0 ? .bad : nil)
-    let checked = checked
+    let (checked, views) = (checked, views)
     let done =
       checked.map { "\(writtenCount) checked (\($0.errors) with errors, \($0.warnings) with warnings only)" }
-      ?? "\(writtenCount) written"
-    var lines = ["\(sourceCount.counted("source")): \(done), \(failed)"]
+      ?? "\(writtenCount) \(views == nil ? "written" : "watched")"
+    var lines = ["\(subject): \(done), \(failed)"]
+    if let views {
+      let share = views.rebuffering.map { ", rebuffering \(WalkValue.share($0))" } ?? ""
+      lines.append("\(views.stalls.counted("stall"))\(share)")
+    }
     if temporaryCount > 0 { lines.append("\(temporaryCount) of the failures may succeed on a retry") }
     if supersededCount > 0 {
       lines.append("\(supersededCount.counted("line")) replaced by later ones")
@@ -390,6 +451,12 @@ extension ResultsReport {
       "sources": sourceCount, "written": writtenCount, "failed": permanentCount + temporaryCount,
       "temporary": temporaryCount, "superseded_lines": supersededCount, "unreadable_lines": unreadableCount,
       "checked": checked, "findings": findings, "startup": startup, "queued": queued, "causes": causes,
+      "views": views.map { views -> JSONFields in
+        [
+          "count": views.count, "viewers": views.viewers, "stalls": views.stalls, "played_ms": views.played,
+          "waited_ms": views.waited, "rebuffering": views.rebuffering?.rounded(places: 6),
+        ]
+      },
       "hosts": Array(hosts.prefix(Self.hostLimit)),
     ]
   }

@@ -41,10 +41,16 @@ enum Redaction {
         index += isJoined ? 1 : 2
         continue
       }
-      if ["--header", "--secret-header", "--key"].contains(name) {
-        // The name of a field is not secret.
-        let kept = name != "--key" ? value.prefix { $0 != ":" } + ": …" : "…"
-        words += [name, quoted(String(kept))]
+      // The name of a field or parameter is not secret.
+      let kept: String? =
+        switch name {
+        case "--header", "--secret-header": value.prefix { $0 != ":" } + ": …"
+        case "--query": value.prefix { $0 != "=" } + "=…"
+        case "--key": "…"
+        default: nil
+        }
+      if let kept {
+        words += [name, quoted(kept)]
         index += isJoined ? 1 : 2
         continue
       }

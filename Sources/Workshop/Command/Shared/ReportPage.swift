@@ -372,7 +372,7 @@ struct RunDescription: Sendable {
 
   /// Options that name a file to write, and others that do not change the results.
   static let outputOptions: Set<String> = [
-    "--report", "--trace", "--csv", "--junit", "--y4m", "--wav", "-o", "--output", "--results",
+    "--report", "--trace", "--csv", "--junit", "--y4m", "--wav", "-o", "--output", "--results", "--metrics",
     "--jobs",
   ]
 

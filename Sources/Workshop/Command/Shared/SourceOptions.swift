@@ -130,6 +130,15 @@ struct SourceOptions: ParsableArguments {
     logger: Logger, limitsWaits: Bool = false, pauses: Bool = true,
     recordRetryAfter: (@Sendable (URL, Duration) -> Void)? = nil
   ) throws(ReelError) -> TransportFetcher {
+    TransportFetcher(
+      configuration: try transportConfiguration(limitsWaits: limitsWaits, pauses: pauses),
+      recordRetryAfter: recordRetryAfter, logger: logger)
+  }
+
+  /// The configuration of `transport`.
+  func transportConfiguration(
+    limitsWaits: Bool = false, pauses: Bool = true
+  ) throws(ReelError) -> TransportConfiguration {
     var configuration = try network.configuration()
     configuration.retryPolicy.attempts = retries
     if !pauses { configuration.retryPolicy.baseDelay = .zero }
@@ -140,7 +149,7 @@ struct SourceOptions: ParsableArguments {
       configuration.idleTimeout = min(configuration.idleTimeout, limit)
     }
     configuration.retryPolicy.connectAttempts = min(retries, configuration.retryPolicy.connectAttempts)
-    return TransportFetcher(configuration: configuration, recordRetryAfter: recordRetryAfter, logger: logger)
+    return configuration
   }
 
   /// The time to wait for an item that was left before its first frame, to distinguish a slow one from a dead

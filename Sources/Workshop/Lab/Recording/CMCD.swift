@@ -1,6 +1,8 @@
 internal import Foundation
+internal import ReelCore
 
 /// What a player says about itself in a request: Common Media Client Data (CTA-5004, and version 2, CTA-5004-B).
+/// Version 1 can also be written.
 ///
 /// Keys with a free text, those of other organizations, and unknown ones are named in `others`, without their values.
 package struct CMCD: Codable, Sendable, Hashable {
@@ -70,6 +72,93 @@ package struct CMCD: Codable, Sendable, Hashable {
     }
     read(text)
   }
+
+  /// Values to write.
+  package init(_ values: [String: Value]) { self.values = values }
+
+  // MARK: Writing
+
+  /// The part of a request that has the values.
+  package enum Transmission: String, Sendable, Hashable, CaseIterable {
+    case query
+    case header
+  }
+
+  /// The header fields of version 1, without those that would be empty. Keys of other versions are left out.
+  ///
+  /// Here and in `queryParameter`, numbers are rounded as their keys demand, and `nor` is a path that is not
+  /// percent-encoded for this purpose yet.
+  package var headerFields: [(name: String, value: String)] {
+    Self.groups.compactMap { group in
+      let text = written(group.keys)
+      return text.isEmpty ? nil : (group.name, text)
+    }
+  }
+
+  /// The parameter of a query in version 1, percent-encoded; nil without a value.
+  package var queryParameter: String? {
+    let text = written(Self.groups.flatMap(\.keys))
+    return text.isEmpty ? nil : "CMCD=" + Self.encoded(text)
+  }
+
+  /// Returns the path of the object that is requested next, from the one that is requested now; nil if another server
+  /// has it. It has no query, because that may have a secret.
+  static func path(of next: URL, from url: URL) -> String? {
+    guard let server = ServerAddress(next), server == ServerAddress(url) else { return nil }
+    func parts(_ url: URL) -> [String] { url.path(percentEncoded: true).components(separatedBy: "/") }
+    let (folder, path) = (parts(url).dropLast(), parts(next))
+    let shared = zip(folder, path.dropLast()).prefix { $0 == $1 }.count
+    return ([String](repeating: "..", count: folder.count - shared) + path[shared...]).joined(separator: "/")
+  }
+
+  /// Percent-encodes all but unreserved characters (RFC 3986 §2.3).
+  private static func encoded(_ text: String) -> String {
+    text.utf8.map { byte in
+      let isUnreserved = byte.isDigit || byte.isLetter || "-._~".utf8.contains(byte)
+      let digits = String(byte, radix: 16, uppercase: true)
+      return isUnreserved ? String(UnicodeScalar(byte)) : "%" + (digits.count < 2 ? "0" : "") + digits
+    }.joined()
+  }
+
+  /// Returns the members with these keys, sorted by key.
+  private func written(_ keys: [String]) -> String {
+    keys.sorted().compactMap { key in values[key].flatMap { Self.member(key, $0) } }.joined(separator: ",")
+  }
+
+  /// Returns nil for what is not sent: false, and the usual value of a key.
+  private static func member(_ key: String, _ value: Value) -> String? {
+    switch value {
+    case .flag(let flag): return flag ? key : nil
+    case .number(let number):
+      guard number.isFinite, abs(number) < 1e15 else { return nil }
+      switch key {
+      case "pr": return number == 1 ? nil : "pr=\((number * 100).rounded() / 100)"
+      case "v" where number == 1: return nil
+      case "bl", "dl", "mtp", "rtp": return "\(key)=\(Int((number / 100).rounded()) * 100)"
+      default: return "\(key)=\(Int(number.rounded()))"
+      }
+    case .text(let text):
+      switch key {
+      case "ot", "sf", "st": return "\(key)=\(text)"
+      case "nor": return "nor=\"\(encoded(text))\""
+      default:
+        // Of a string (RFC 8941 §3.3.3). Both keys have at most 64 characters.
+        let printable = String(text.unicodeScalars.filter { (0x20..<0x7F).contains($0.value) }.prefix(64))
+        let escaped = printable.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+        return "\(key)=\"\(escaped)\""
+      }
+    // Of version 2.
+    case .list: return nil
+    }
+  }
+
+  /// The keys of version 1, by the header fields that have them.
+  private static let groups: [(name: String, keys: [String])] = [
+    ("CMCD-Object", ["br", "d", "ot", "tb"]),
+    ("CMCD-Request", ["bl", "dl", "mtp", "nor", "nrr", "su"]),
+    ("CMCD-Session", ["cid", "pr", "sf", "sid", "st", "v"]),
+    ("CMCD-Status", ["bs", "rtp"]),
+  ]
 
   // MARK: - Private
 
@@ -276,7 +365,7 @@ struct StructuredFieldParser {
 extension UInt8 {
   fileprivate var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
 
-  private var isLetter: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20) }
+  fileprivate var isLetter: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20) }
 
   fileprivate var isKeyCharacter: Bool { isDigit || isLetter || "_-.*".utf8.contains(self) }
 

@@ -1,5 +1,6 @@
 package import ReelCore
 internal import ReelPool
+internal import ReelSimulation
 
 /// The time that a viewer looks at each item of a walk.
 package enum DwellSpec: Sendable, Hashable {
@@ -47,6 +48,16 @@ package enum DwellSpec: Sendable, Hashable {
         .usage, "the dwell time \"\(text)\" was removed",
         advice: "use exp:5s, or trace:FILE with recorded times")
     default: throw Self.malformed(text)
+    }
+  }
+
+  /// Returns a time of these, in whole microseconds, as it is printed; nil if times depend on the item, or are recorded.
+  func draw(_ random: inout SplitMix64) -> Duration? {
+    switch self {
+    case .fixed(let duration): duration
+    case .exponential(let mean):
+      .microseconds(Int64((Double(mean.wholeMicroseconds) * random.nextExponential()).rounded()))
+    case .retention, .trace: nil
     }
   }
 

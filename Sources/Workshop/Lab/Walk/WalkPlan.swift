@@ -159,16 +159,11 @@ package struct WalkPlan: Sendable, Hashable {
   private static func next(
     _ dwell: DwellSpec, of index: Int, _ random: inout SplitMix64, _ feed: Feed
   ) throws(ReelError) -> Duration {
-    switch dwell {
-    case .fixed(let duration): return duration
-    case .exponential(let mean):
-      return .microseconds(Int64((Double(mean.wholeMicroseconds) * random.nextExponential()).rounded()))
-    case .retention:
-      let curve = try curve(of: feed.items[index], at: index)
-      guard let seconds = curve.retention.seconds(fallingTo: random.nextUnit()) else { return curve.end }
-      return .microseconds(Int64((seconds * 1e6).rounded()))
-    case .trace: return .zero
-    }
+    if let time = dwell.draw(&random) { return time }
+    guard dwell == .retention else { return .zero }
+    let curve = try curve(of: feed.items[index], at: index)
+    guard let seconds = curve.retention.seconds(fallingTo: random.nextUnit()) else { return curve.end }
+    return .microseconds(Int64((seconds * 1e6).rounded()))
   }
 
   private static func steps(

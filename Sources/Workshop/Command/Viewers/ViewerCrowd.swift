@@ -1,0 +1,131 @@
+import Foundation
+import HTTPTypes
+import Logging
+import ReelCore
+import ReelLab
+import ReelPlayback
+import ReelPool
+import ReelSimulation
+import ReelSources
+import ReelTransport
+
+/// The viewers of a run: what each of them reaches its sources with, and what they report.
+final class ViewerCrowd: Sendable {
+  let settings: ViewerSettings
+  let tally = ViewersTally()
+  private let sources: ViewerSources
+  private let transport: TransportConfiguration
+  private let links: [LinkSpec]
+  private let headers: HTTPFields
+  private let parameters: [QueryParameter]
+  private let tokens: [String]
+  private let admission: HostAdmission
+  private let seed: UInt64
+  private let logger: Logger
+  private let keepsLines: Bool
+  private let state = Locked(State())
+
+  private struct State {
+    /// The lines of results that are not written yet.
+    var lines: [UInt8] = []
+    var firstFailure: ReelError?
+  }
+
+  init(
+    _ command: ViewersCommand, _ sources: ViewerSources, logger: Logger
+  ) throws {
+    var player = PlayerConfiguration()
+    player.loading = try command.options.loading()
+    // Reading a file counts like a request.
+    player.loading.fetchesFiles = true
+    // Each viewer has its own.
+    headers = player.loading.headers
+    player.loading.headers = [:]
+    var settings = try ViewerSettings(player, model: try command.model())
+    if command.options.bandwidth != nil { settings.player.adaptsBitRate = command.options.adaptsBitRate }
+    settings.cmcd = command.cmcd
+    self.settings = settings
+    transport = try command.options.transportConfiguration(limitsWaits: true)
+    links =
+      try command.linkArgument().map { argument throws(ReelError) in try argument.links().map(\.spec) } ?? []
+    parameters = try command.parameters()
+    tokens =
+      try command.tokens.map { path throws(ReelError) in
+        try ViewerValues.tokens(path: path, count: command.viewers)
+      } ?? []
+    admission = HostAdmission(named: command.mayLoad, shardCount: try command.shardSpec()?.count ?? 1)
+    keepsLines = try command.resultsPath() != nil
+    seed = command.seed
+    (self.sources, self.logger) = (sources, logger)
+  }
+
+  /// Why the run must end; nil for no reason.
+  var refusal: ReelError? { admission.refusal }
+
+  /// The error of the first view that failed.
+  var firstFailure: ReelError? { state.withLock { $0.firstFailure } }
+
+  /// Returns how a viewer reaches its sources.
+  func access(of viewer: Int) -> ViewerAccess {
+    let values = values(of: viewer)
+    var fetcher: any Fetching = TransportFetcher(
+      configuration: transport, connections: .own,
+      admission: { [admission] (host, address) throws(ReelError) in
+        try admission.admit(viewer, to: host, isPrivate: address?.isPrivate ?? false)
+      }, recordRetryAfter: nil, logger: logger)
+    if !parameters.isEmpty { fetcher = QueryFetcher(fetcher, parameters, for: values) }
+    if !links.isEmpty {
+      let link = links[viewer % links.count].seeded(with: seed &+ UInt64(viewer))
+      fetcher = ThrottledFetcher(fetcher, link: link)
+    }
+    return ViewerAccess(fetcher: fetcher, headers: values.filled(headers)) { [sources] in
+      sources.entries[$0].source
+    }
+  }
+
+  /// Counts an event, and keeps the line of a view that is over.
+  func record(_ event: ViewerEvent) {
+    tally.record(event)
+    guard case .left(let sums) = event.kind else { return }
+    var failure: ReelError?
+    if case .failed(let error) = sums.ending { failure = values(of: event.viewer).redacted(error) }
+    let line = keepsLines ? line(of: event, sums, failure) : []
+    state.withLock { state in
+      state.firstFailure = state.firstFailure ?? failure
+      state.lines += line
+    }
+  }
+
+  /// Returns the lines of views that are over, since the last call.
+  func takeLines() -> [UInt8] {
+    state.withLock { state in
+      defer { state.lines = [] }
+      return state.lines
+    }
+  }
+
+  // MARK: - Private
+
+  private func values(of viewer: Int) -> ViewerValues {
+    ViewerValues(number: viewer + 1, token: tokens.isEmpty ? nil : tokens[viewer])
+  }
+
+  private func line(of event: ViewerEvent, _ sums: ViewerSums, _ failure: ReelError?) -> [UInt8] {
+    let entry = sources.entries[sums.source]
+    let waited = sums.times[.stalled] + sums.times[.seeking]
+    let view: JSONFields = [
+      "viewer": event.viewer + 1, "session": event.session + 1, "number": event.look + 1,
+      "stalls": sums.stallCount, "waited_ms": waited, "played_ms": sums.times[.playing],
+      "requests": sums.requestCount, "bytes": sums.byteCount, "errors": sums.failureCount,
+      "live_latency_ms": sums.latency, "decoded": sums.decodes ? true : nil,
+    ]
+    let body: JSONFields = [
+      "startup": sums.start.map { start -> JSONFields in ["total_ms": start] }, "view": view,
+    ]
+    let text = (try? JSONLine.string(body)) ?? "{}"
+    return ResultLine.text(
+      url: entry.text, index: sums.source + 1, line: 0, host: Batch.host(of: entry.source),
+      finishedAt: .now, seconds: sums.times.total / .seconds(1), attempts: 1, success: .watched,
+      error: failure, body: RawJSON.members(of: Array(text.utf8)[...]) ?? [], fields: [])
+  }
+}

@@ -1,0 +1,139 @@
+package import ReelCore
+package import ReelPlayback
+package import ReelSources
+
+/// Something that happened to a viewer.
+///
+/// A viewer reports each look at a source from `began` to `left`, and the looks of a session one after the other. A transfer
+/// that the end of a look cancels may be reported after `left`.
+package struct ViewerEvent: Sendable {
+  /// The number of the viewer, that of its session, and that of the look in the session, all from 0.
+  package let viewer: Int
+  package let session: Int
+  package let look: Int
+  /// The time since the start of the run.
+  package let time: Duration
+  package let kind: Kind
+
+  package enum Kind: Sendable {
+    /// The viewer begins to load a source, which is known by its index in the plan. `id` is that of the session.
+    case began(source: Int, id: String)
+    /// A transfer has succeeded, failed or been cancelled. Its bytes count from here.
+    case request(RequestMetrics)
+    /// The first frame was on show, `after` the beginning of the look: the wait that `reel play` calls its start.
+    case started(after: Duration)
+    /// Enough was loaded to play, `after` the beginning of the look.
+    case playing(after: Duration)
+    /// The loaded media has run out.
+    case stalled
+    /// Playback of a live source that was too far behind jumps towards the live edge, and waits for media there.
+    case jumped
+    /// A stall or the wait after a jump has ended. It lasted for `after`.
+    case resumed(after: Duration)
+    /// The next segments of video belong to this rung.
+    case rung(ItemRung)
+    /// How far playback of a live source is behind the live edge.
+    case latency(Duration)
+    /// Something could not be loaded. `host` is that of the request; nil for a local file, or if it is not known.
+    case failure(ReelError, host: String?, Consequence)
+    /// The look is over.
+    case left(ViewerSums)
+  }
+
+  /// What follows a failure.
+  package enum Consequence: Sendable, Hashable {
+    /// The transfer sends its request again.
+    case repeated
+    /// The viewer goes on as a player does.
+    case handled(ErrorLogEntry.Outcome)
+    /// The look ends once what is loaded has been shown.
+    case final
+  }
+
+  package init(viewer: Int, session: Int, look: Int, time: Duration, _ kind: Kind) {
+    (self.viewer, self.session, self.look) = (viewer, session, look)
+    (self.time, self.kind) = (time, kind)
+  }
+}
+
+/// What a look at a source comes to.
+package struct ViewerSums: Sendable, Hashable {
+  package enum Ending: Sendable, Hashable {
+    /// The source was played to its end.
+    case played
+    /// The viewer swiped on, its stay was over, or the run was.
+    case left
+    case failed(ReelError)
+  }
+
+  /// A rung, and how much of it was loaded.
+  package struct LoadedRung: Sendable, Hashable {
+    package let rung: ItemRung
+    package var media: Duration
+  }
+
+  /// The index of the source in the plan.
+  package let source: Int
+  /// The name of the source as this viewer requested it.
+  package let name: String
+  package var ending = Ending.left
+  /// The waits from the beginning of the look until the first frame was on show, and until playback began; nil if that
+  /// did not happen.
+  package var start: Duration?
+  package var playing: Duration?
+  package var stallCount = 0
+  /// The use of the time, up to the end of the look: `times.rebufferingRatio` is its rebuffering share.
+  package var times: PlaybackTimes
+  /// The requests that were sent, with redirects and those that were repeated, and the bytes of their answers.
+  package var requestCount = 0
+  package var byteCount: Int64 = 0
+  /// The failures, whatever followed them.
+  package var failureCount = 0
+  /// The video that was loaded of each rung, in the order in which the rungs were first loaded. Of a viewer that decodes,
+  /// the video that was played.
+  package var rungs: [LoadedRung] = []
+  /// The last latency of a live source; nil for others.
+  package var latency: Duration?
+  /// True if the viewer decoded what it watched.
+  package let decodes: Bool
+
+  /// - Parameter began: The time at which the look begins.
+  init(source: Int, name: String, decodes: Bool, began: Duration) {
+    (self.source, self.name, self.decodes) = (source, name, decodes)
+    times = PlaybackTimes(start: began)
+    times.record(.status(.waitingToPlayAtSpecifiedRate(.evaluatingBufferingRate)), at: began)
+  }
+
+  /// Adds an event, which `reel play` would count in the same way.
+  mutating func add(_ event: ViewerEvent.Kind, at time: Duration) {
+    switch event {
+    case .began, .rung, .left: break
+    case .request(let metrics):
+      requestCount += metrics.requestCount
+      byteCount += metrics.byteCount
+    case .started(let after):
+      start = after
+      times.record(.firstFrame, at: time)
+    case .playing(let after):
+      playing = after
+      times.record(.status(.playing), at: time)
+    case .stalled:
+      stallCount += 1
+      times.record(.status(.waitingToPlayAtSpecifiedRate(.toMinimizeStalls)), at: time)
+    case .jumped:
+      times.record(.status(.waitingToPlayAtSpecifiedRate(.evaluatingBufferingRate)), at: time)
+    case .resumed: times.record(.status(.playing), at: time)
+    case .latency(let latency): self.latency = latency
+    case .failure: failureCount += 1
+    }
+  }
+
+  /// Adds video that was loaded of a rung.
+  mutating func add(_ media: Duration, of rung: ItemRung) {
+    if let index = rungs.firstIndex(where: { $0.rung == rung }) {
+      rungs[index].media += media
+    } else {
+      rungs.append(LoadedRung(rung: rung, media: media))
+    }
+  }
+}

@@ -1,0 +1,102 @@
+internal import Foundation
+internal import HTTPTypes
+package import Logging
+internal import ReelCore
+internal import ReelPlayback
+internal import ReelSimulation
+internal import ReelSources
+
+/// A look of one viewer at one source, for the viewers that count and those that decode.
+package struct ViewerLook: Sendable {
+  /// The index of the source in the plan.
+  let source: Int
+  /// The id of the session.
+  let id: String
+  let access: ViewerAccess
+  let settings: ViewerSettings
+  /// The time of the clock at which the look ends.
+  let end: Duration
+  let logger: Logger
+  /// Called with each event and its time, under a lock.
+  let report: @Sendable (ViewerEvent.Kind, Duration) -> Void
+
+  package init(
+    at source: Int, in session: ViewerPlan.Session, access: ViewerAccess, settings: ViewerSettings,
+    until end: Duration, logger: Logger, report: @escaping @Sendable (ViewerEvent.Kind, Duration) -> Void
+  ) {
+    (self.source, id) = (source, session.id)
+    (self.access, self.settings, self.end) = (access, settings, end)
+    (self.logger, self.report) = (logger, report)
+  }
+
+  var clock: any MonotonicClock { settings.player.clock }
+
+  /// Returns what the requests of the look are sent with.
+  ///
+  /// - Parameters:
+  ///   - name: The name of the source.
+  ///   - conditions: What the player knows, for CMCD.
+  func fetcher(
+    for name: String, conditions: @escaping @Sendable (RequestedMedia.Tracks?) -> CMCDFetcher.Conditions
+  ) -> any Fetching {
+    guard let transmission = settings.cmcd else { return access.fetcher }
+    // The same for all viewers, and without the query, which may have a secret.
+    var hash = FNV1a()
+    hash.combine(String(name.prefix { $0 != "?" }))
+    return CMCDFetcher(
+      access.fetcher, transmission, session: id, content: String(hash.value, radix: 16),
+      conditions: conditions)
+  }
+}
+
+/// The events of a look in their order, and their sums. Kept under the lock of the look.
+struct ViewerAccount: Sendable {
+  var sums: ViewerSums
+  private let look: ViewerLook
+  private let began: Duration
+
+  init(_ look: ViewerLook, name: String, decodes: Bool) {
+    self.look = look
+    began = look.clock.now
+    sums = ViewerSums(source: look.source, name: name, decodes: decodes, began: began)
+  }
+
+  /// The time since the beginning of the look.
+  func elapsed(at time: Duration) -> Duration { time - began }
+
+  mutating func add(_ event: ViewerEvent.Kind, at time: Duration) {
+    sums.add(event, at: time)
+    look.report(event, time)
+  }
+
+  mutating func add(_ error: ReelError, _ consequence: ViewerEvent.Consequence, at time: Duration) {
+    let host = error.location.flatMap { URL(string: $0)?.host() }
+    add(.failure(error, host: host, consequence), at: time)
+  }
+
+  /// Reports the beginning of the look.
+  func begin() { look.report(.began(source: look.source, id: look.id), began) }
+
+  /// Reports the end of the look.
+  mutating func end(_ ending: ViewerSums.Ending, at time: Duration) {
+    sums.ending = ending
+    sums.times = sums.times.closed(at: time)
+    look.report(.left(sums), time)
+  }
+}
+
+/// Reports the requests of a viewer.
+struct ReportingFetcher: Fetching, ConnectionOpening {
+  let base: any Fetching
+  let report: @Sendable (ViewerEvent.Kind) -> Void
+
+  func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+    var request = request
+    let host = request.url.host()
+    request.addReport { [report] in report(.request($0)) }
+    request.addFailedAttempt { [report] in report(.failure($0, host: host, .repeated)) }
+    return try await base.fetch(request)
+  }
+
+  func openConnection(to url: URL) { (base as? any ConnectionOpening)?.openConnection(to: url) }
+}
