@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HTTPTypes
 internal import ReelCore
 internal import ReelManifest
 
@@ -7,8 +8,8 @@ internal import ReelManifest
 /// A stored manifest tells what its reader will ask for next. While the manifest has to be confirmed, those resources are asked
 /// about too: otherwise each would wait for the one before it, a round trip each.
 ///
-/// A server may serve few connections at a time. So a question whose answer takes much longer than that about the manifest is
-/// given up, and its resource is requested in its turn.
+/// A server may serve few connections at a time. So a question has its connection for itself, and if its answer takes much
+/// longer than that about the manifest, it is given up, and its resource is requested in its turn.
 final class AskedAhead: Sendable {
   private enum Question {
     case open(Task<Void, Never>?, Completion)
@@ -32,7 +33,13 @@ final class AskedAhead: Sendable {
   private static let grace = Duration.milliseconds(100)
 
   deinit {
-    for case .open(let task?, _) in state.withLock({ $0.questions.values }) { task.cancel() }
+    for question in state.withLock({ $0.questions.values }) {
+      switch question {
+      case .open(let task, _): task?.cancel()
+      case .answered(.answer(let answer), _, _, _): answer.response.body.close()
+      case .answered(.confirmation, _, _, _): break
+      }
+    }
   }
 
   /// Asks about a resource, unless that is done already.
@@ -86,21 +93,27 @@ final class AskedAhead: Sendable {
       await completion.wait()
       timer.cancel()
     }
-    return state.withLock { state in
-      guard case .answered(let outcome, let report, let asked, let time) = state.questions[key],
+    let found = state.withLock { state -> Question? in
+      guard case .answered(let outcome, _, let asked, let time) = state.questions[key],
         .now < time + Self.lifetime
       else { return nil }
-      switch outcome {
-      case .answer:
-        guard asked == range else { return nil }
-        state.questions[key] = nil
-      case .confirmation(let holds, _):
+      defer {
         // It holds for the other parts of the resource too.
-        state.questions[key] = .answered(
-          .confirmation(holds, requestCount: 0), nil, of: asked, at: time)
+        if case .confirmation(let holds, _) = outcome {
+          state.questions[key] = .answered(
+            .confirmation(holds, requestCount: 0), nil, of: asked, at: time)
+        } else {
+          state.questions[key] = nil
+        }
       }
-      return (outcome, report)
+      return state.questions[key]
     }
+    guard case .answered(let outcome, let report, let asked, _) = found else { return nil }
+    if case .answer(let answer) = outcome, asked != range {
+      answer.response.body.close()
+      return nil
+    }
+    return (outcome, report)
   }
 
   // MARK: - Private
@@ -177,6 +190,8 @@ extension MediaCache {
         asked.ask(key, next.range) { [weak self] report in
           var question = next
           question.report = report.record
+          // An idle connection would keep a server that serves few at a time from the others. HTTP/2 has no such field.
+          if next.url.scheme == "http" { question.headers[.connection] = "close" }
           return try? await self?.send(question, confirming: entry, isAhead: true)
         }
       }

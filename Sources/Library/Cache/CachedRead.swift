@@ -60,7 +60,6 @@ final class CachedRead: Sendable {
         maximum: Int(min(rest, Int64(Self.chunkByteCount))))
       if let stored {
         self.stored.add(Int64(stored.count), ordering: .relaxed)
-        request.storeUse?.recordUse()
         return advance(over: stored, of: rest)
       }
       leave()

@@ -364,6 +364,7 @@ public final class MediaCache: Fetching, ConnectionOpening {
     _ own: FetchResponse? = nil
   ) -> FetchResponse {
     let answer = entry.answer
+    if own == nil { request.storeUse?.recordUse() }
     // A stored playlist is complete.
     if answer.isManifest {
       for parent in manifests.take(naming: request.url) { store(parent.bytes, parent.entry) }

@@ -20,6 +20,7 @@ package final class StoreUse: Sendable {
     guard !isBypassed, error.found != .otherVersion else { return !isBypassed }
     let mayBeOld =
       switch error.kind {
+      case _ where error.found == .notMedia: true
       case .badMedia, .badManifest: true
       case .server: error.status.map { (400..<500).contains($0) && $0 != 429 } ?? true
       default: false
