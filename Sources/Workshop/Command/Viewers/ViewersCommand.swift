@@ -108,7 +108,7 @@ struct ViewersCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Load and start as this player: reel, or the name or file of a model. Default: reel.",
+      "Load and start as this player: reel, or the name or file of a model.",
       valueName: "name|file"), completion: .players)
   var player = "reel"
 

@@ -82,10 +82,10 @@ struct ViewersJob {
 
   /// Throws `ReelError` of kind `usage` if the system allows fewer open files than viewers may have connections.
   private static func raiseFileLimit(for viewers: Int) throws(ReelError) {
-    // A viewer has one connection, another one ahead, and for HTTP/2 no more. The rest is for the process.
+    // A viewer has a connection for each of its tracks, and another one ahead. The rest is for the process.
     let (each, rest) = (2, 100)
     let needed = viewers * each + rest
-    guard let limit = ProcessSettings.raiseFileLimit(to: needed), limit < needed else { return }
+    guard let limit = ProcessSettings.raiseFileLimit(to: needed * 2), limit < needed else { return }
     throw ReelError(
       .usage,
       "\(viewers.counted("viewer")) may open \(needed) connections and files, and this process \(limit): "
