@@ -28,7 +28,7 @@ final class ViewerCrowd: Sendable {
   private struct State {
     /// The lines of results that are not written yet.
     var lines: [UInt8] = []
-    var firstFailure: ReelError?
+    var firstError: ReelError?
   }
 
   init(
@@ -62,8 +62,8 @@ final class ViewerCrowd: Sendable {
   /// Why the run must end; nil for no reason.
   var refusal: ReelError? { admission.refusal }
 
-  /// The error of the first view that failed.
-  var firstFailure: ReelError? { state.withLock { $0.firstFailure } }
+  /// The first error, whatever followed it.
+  var firstError: ReelError? { state.withLock { $0.firstError } }
 
   /// Returns how a viewer reaches its sources.
   func access(of viewer: Int) -> ViewerAccess {
@@ -86,13 +86,15 @@ final class ViewerCrowd: Sendable {
   /// Counts an event, and keeps the line of a view that is over.
   func record(_ event: ViewerEvent) {
     tally.record(event)
-    guard case .left(let sums) = event.kind else { return }
-    var failure: ReelError?
-    if case .failed(let error) = sums.ending { failure = values(of: event.viewer).redacted(error) }
-    let line = keepsLines ? line(of: event, sums, failure) : []
-    state.withLock { state in
-      state.firstFailure = state.firstFailure ?? failure
-      state.lines += line
+    switch event.kind {
+    case .failure(let error, _, _):
+      guard firstError == nil else { return }
+      let redacted = values(of: event.viewer).redacted(error)
+      state.withLock { $0.firstError = $0.firstError ?? redacted }
+    case .left(let sums) where keepsLines:
+      let line = line(of: event, sums)
+      state.withLock { $0.lines += line }
+    default: break
     }
   }
 
@@ -110,7 +112,9 @@ final class ViewerCrowd: Sendable {
     ViewerValues(number: viewer + 1, token: tokens.isEmpty ? nil : tokens[viewer])
   }
 
-  private func line(of event: ViewerEvent, _ sums: ViewerSums, _ failure: ReelError?) -> [UInt8] {
+  private func line(of event: ViewerEvent, _ sums: ViewerSums) -> [UInt8] {
+    var failure: ReelError?
+    if case .failed(let error) = sums.ending { failure = values(of: event.viewer).redacted(error) }
     let entry = sources.entries[sums.source]
     let waited = sums.times[.stalled] + sums.times[.seeking]
     let view: JSONFields = [

@@ -36,7 +36,7 @@ struct ViewersJob {
     summary.assertions = assertions.map { $0.evaluate(summary) }
     try report(summary, outcome.rows, outputs)
     if summary.isInterrupted { return ExitStatus.interrupted }
-    if summary.counts.starts.isEmpty, let error = outcome.firstFailure {
+    if summary.counts.starts.isEmpty, let error = outcome.firstError {
       Console.report(error)
       return ExitStatus.code(of: error)
     }
@@ -51,8 +51,8 @@ struct ViewersJob {
     var rows: [ViewersRow]
     /// Why the run ended before its time.
     var failure: ReelError?
-    /// The error of the first view that failed.
-    var firstFailure: ReelError?
+    /// The first error, whatever followed it.
+    var firstError: ReelError?
   }
 
   private func readSources() async throws -> ViewerSources {
@@ -138,10 +138,11 @@ struct ViewersJob {
     Console.setProgress(nil)
     let row = clerk.row(at: clock.now, lateness: nil)
     var outcome = Outcome(summary: clerk.summary, rows: clerk.rows, failure: failure ?? crowd.refusal)
-    outcome.firstFailure = crowd.firstFailure
+    outcome.firstError = crowd.firstError
     outcome.summary.isInterrupted = Task.isCancelled
     do {
       try outputs.add(crowd.takeLines())
+      try metrics?.publisher.publish(row, total: clerk.summary.counts)
       if command.options.json, outcome.failure == nil { try Console.print(JSONLine.string(row)) }
     } catch {
       outcome.failure = outcome.failure ?? error.asReelError
@@ -217,6 +218,8 @@ final class ViewersClerk: Sendable {
 
   /// With more rows, each two become one.
   private static let rowLimit = 1_200
+  /// The rest of a run that is shorter belongs to the row before.
+  private static let leastLength = Duration.milliseconds(500)
 
   private let tally: ViewersTally
   private let start: Duration
@@ -230,7 +233,16 @@ final class ViewersClerk: Sendable {
 
   /// The whole run so far.
   var summary: ViewersSummary { state.withLock { $0.summary } }
-  var rows: [ViewersRow] { state.withLock { $0.rows } }
+
+  /// The rows for a page.
+  var rows: [ViewersRow] {
+    var rows = state.withLock { $0.rows }
+    if rows.count > 1, let last = rows.last, last.length < Self.leastLength {
+      rows.removeLast()
+      rows[rows.count - 1] = rows[rows.count - 1].joined(with: last)
+    }
+    return rows
+  }
 
   /// Returns the row of the time since the last one.
   ///
