@@ -285,6 +285,7 @@ struct ViewersCommand: AsyncParsableCommand {
     ]
     if let dwell { facts.append(("dwell", dwell)) }
     if let decode { facts.append(("decoded", decode)) }
+    if let cmcd { facts.append(("CMCD", cmcd.rawValue)) }
     if let shard { facts.append(("shard", shard)) }
     return facts
   }
