@@ -15,15 +15,18 @@ final class ViewerCrowd: Sendable {
   let tally = ViewersTally()
   private let sources: ViewerSources
   private let transport: TransportConfiguration
+  /// By viewer; empty if no links are modelled.
   private let links: [LinkSpec]
   private let headers: HTTPFields
   private let parameters: [QueryParameter]
   private let tokens: [String]
   private let admission: HostAdmission
-  private let seed: UInt64
   private let logger: Logger
   private let keepsLines: Bool
   private let state = Locked(State())
+
+  /// Coarser than that of a single player: most of the processor time of a viewer with a link is that of timers.
+  private static let linkTick = Duration.milliseconds(5)
 
   private struct State {
     /// The lines of results that are not written yet.
@@ -32,7 +35,7 @@ final class ViewerCrowd: Sendable {
   }
 
   init(
-    _ command: ViewersCommand, _ sources: ViewerSources, logger: Logger
+    _ command: ViewersCommand, _ sources: ViewerSources, _ plan: ViewerPlan, logger: Logger
   ) throws {
     var player = PlayerConfiguration()
     player.loading = try command.options.loading()
@@ -46,8 +49,8 @@ final class ViewerCrowd: Sendable {
     settings.cmcd = command.cmcd
     self.settings = settings
     transport = try command.options.transportConfiguration(limitsWaits: true)
-    links =
-      try command.linkArgument().map { argument throws(ReelError) in try argument.links().map(\.spec) } ?? []
+    let order = plan.order(for: "link")
+    links = try command.linkMix()?.links(of: order, seed: command.seed) ?? []
     parameters = try command.parameters()
     tokens =
       try command.tokens.map { path throws(ReelError) in
@@ -55,7 +58,6 @@ final class ViewerCrowd: Sendable {
       } ?? []
     admission = HostAdmission(named: command.mayLoad, shardCount: try command.shardSpec()?.count ?? 1)
     keepsLines = try command.resultsPath() != nil
-    seed = command.seed
     (self.sources, self.logger) = (sources, logger)
   }
 
@@ -75,8 +77,7 @@ final class ViewerCrowd: Sendable {
       }, recordRetryAfter: nil, logger: logger)
     if !parameters.isEmpty { fetcher = QueryFetcher(fetcher, parameters, for: values) }
     if !links.isEmpty {
-      let link = links[viewer % links.count].seeded(with: seed &+ UInt64(viewer))
-      fetcher = ThrottledFetcher(fetcher, link: link)
+      fetcher = ThrottledFetcher(fetcher, link: links[viewer], tick: Self.linkTick)
     }
     return ViewerAccess(fetcher: fetcher, headers: values.filled(headers)) { [sources] in
       sources.entries[$0].source

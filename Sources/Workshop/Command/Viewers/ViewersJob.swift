@@ -25,7 +25,7 @@ struct ViewersJob {
   func run() async throws -> Int32 {
     let sources = try await readSources()
     let plan = try makePlan(sources)
-    let crowd = try ViewerCrowd(command, sources, logger: logger)
+    let crowd = try ViewerCrowd(command, sources, plan, logger: logger)
     try Self.raiseFileLimit(for: Array(plan.viewers).count)
     let outputs = try ViewersOutputs(command)
     let metrics = try await MetricsServer.start(command, logger: logger)
