@@ -54,6 +54,7 @@ struct CountingReaderTests {
     /// Nil to read the rungs that the configuration allows.
     var adaptation: (@Sendable () -> any RungAdaptation)?
     var start: MediaTime?
+    var readsAhead = false
     /// Ends reading here.
     var end = MediaTime(value: 1000, timescale: 1)
     var fault: @Sendable (_ name: String, _ number: Int) -> ReelError? = { _, _ in nil }
@@ -87,7 +88,8 @@ struct CountingReaderTests {
       do {
         let opened = try await OpenSource(
           source, fetcher: recorder, configuration: configuration, scope: scope,
-          recorder: StartupRecorder(clock: simulation), gate: nil, logger: silentLogger, readsAhead: true)
+          recorder: StartupRecorder(clock: simulation), gate: nil, logger: silentLogger,
+          readsAhead: reading.readsAhead)
         switch way {
         case .demuxing:
           try await BlockingThread.run(named: "test", on: simulation) {
@@ -155,9 +157,12 @@ struct CountingReaderTests {
     if let rate = presentation.peakBitRate { reading.configuration.preferredPeakBitRate = rate }
     // Keys that the manifest does not name.
     if presentation.path.hasSuffix(".mpd") { reading.configuration.keyProvider = KeyList.fixtures }
-    let course = try await compare(reading)
-    #expect(course.error == nil)
-    #expect(course.end >= MediaTime(seconds: 1.9))
+    for readsAhead in [false, true] {
+      reading.readsAhead = readsAhead
+      let course = try await compare(reading)
+      #expect(course.error == nil)
+      #expect(course.end >= MediaTime(seconds: 1.9))
+    }
   }
 
   @Test(
@@ -188,8 +193,9 @@ struct CountingReaderTests {
     let (demuxed, counted) = (
       try await course(of: reading, .demuxing), try await course(of: reading, .counting)
     )
-    // A demuxed segment tells when the timestamps begin.
-    #expect(counted.requests == demuxed.requests.dropLast())
+    // One segment more is demuxed, because it tells when the timestamps begin.
+    #expect(counted.requests == demuxed.requests.filter { counted.requests.contains($0) })
+    #expect(counted.requests.count == demuxed.requests.count - 1)
     #expect(!counted.requests.contains { $0.hasSuffix("segment-0.m4s") })
     #expect(abs((counted.end - demuxed.end).seconds) < 0.1)
   }
@@ -287,6 +293,7 @@ struct CountingReaderTests {
     arguments: ["hls-fmp4/master.m3u8", "hls-ts/master.m3u8", "dash-number/manifest.mpd"], [0, 1, 2])
   func cut(path: String, index: Int) async throws {
     var reading = Case(path)
+    reading.readsAhead = index > 0
     reading.makeFetcher = { clock in
       let count = Locked(0)
       return FixtureFetcher(clock: clock) { request, _ in

@@ -133,7 +133,11 @@ final class SegmentStream: ByteSource {
           if hasAllArrived || hasBytes { return arrival(of: download, count) }
         } else if end(download) {
           let found: (index: Int, segment: SegmentReference)?
-          do { found = try await track.supply.segment(from: nextIndex) } catch let error as ReelError {
+          do {
+            found = try await scope.perform { [supply = track.supply, nextIndex] in
+              try await supply.segment(from: nextIndex)
+            }
+          } catch let error as ReelError {
             failure = error
             return nil
           }

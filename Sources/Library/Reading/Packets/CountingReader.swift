@@ -73,8 +73,8 @@ package final class CountingReader: @unchecked Sendable {
   /// Waits for more media; nil at the end of the presentation. Sends requests, retries and switches rungs as
   /// needed.
   ///
-  /// Throws `ReelError` if there is nothing left to try. Throws `CancellationError` if the task is cancelled or the
-  /// scope has ended; the wait for a playlist or a live segment ends with the task only.
+  /// Throws `ReelError` if there is nothing left to try, and `CancellationError` if the task is cancelled or the
+  /// scope has ended.
   package func next() async throws -> LoadedMedia? {
     while true {
       if span == nil { span = try await openSpan() }
@@ -100,7 +100,9 @@ package final class CountingReader: @unchecked Sendable {
 
   /// Requests the segment that begins the next span; nil at the end of the last period.
   private func openSpan() async throws -> Span? {
-    guard let place = try await source.next() else { return nil }
+    guard let place = try await source.scope.perform({ [source] in try await source.next() }) else {
+      return nil
+    }
     if streams.duration == nil { streams.duration = place.track.supply.end }
     if streams.beginning == nil { streams.beginning = source.beginning }
     if case .main = source.role { log(.rung(place.track.rung)) }
@@ -126,7 +128,9 @@ package final class CountingReader: @unchecked Sendable {
     if context.configuration.keyProvider == nil, let encryption = segment.encryption,
       encryption.encryptsSamples, encryption.systems.isEmpty, let url = encryption.keyURL
     {
-      _ = try await source.opener.keys.key(at: url, of: segment.url.reelName)
+      _ = try await source.scope.perform { [keys = source.opener.keys] in
+        try await keys.key(at: url, of: segment.url.reelName)
+      }
     }
     if !span.hasMedia {
       self.span?.hasMedia = true

@@ -155,10 +155,12 @@ package final class Viewer: Sendable {
     }
     while true {
       do {
-        let opened = try await OpenSource(
-          source, fetcher: fetcher, configuration: loading, scope: scope,
-          recorder: StartupRecorder(clock: look.clock), gate: nil, logger: look.logger, readsAhead: false
-        ).readingIndex()
+        let opened = try await scope.perform { [self] in
+          try await OpenSource(
+            source, fetcher: fetcher, configuration: loading, scope: scope,
+            recorder: StartupRecorder(clock: look.clock), gate: nil, logger: look.logger, readsAhead: false
+          ).readingIndex()
+        }
         try check(opened)
         return opened
       } catch let error as ReelError {
