@@ -32,6 +32,8 @@ final class ViewerCrowd: Sendable {
     /// The lines of results that are not written yet.
     var lines: [UInt8] = []
     var firstError: ReelError?
+    /// Whether this machine was full in the last second.
+    var isMachineFull = false
   }
 
   init(
@@ -99,6 +101,9 @@ final class ViewerCrowd: Sendable {
     }
   }
 
+  /// Takes the load of the last second, for the lines of views.
+  func note(_ load: MachineLoad) { state.withLock { $0.isMachineFull = load.isFull } }
+
   /// Returns the lines of views that are over, since the last call.
   func takeLines() -> [UInt8] {
     state.withLock { state in
@@ -123,6 +128,7 @@ final class ViewerCrowd: Sendable {
       "stalls": sums.stallCount, "waited_ms": waited, "played_ms": sums.times[.playing],
       "requests": sums.requestCount, "bytes": sums.byteCount, "errors": sums.failureCount,
       "live_latency_ms": sums.latency, "decoded": sums.decodes ? true : nil,
+      "machine_full": state.withLock(\.isMachineFull) ? true : nil,
     ]
     let body: JSONFields = [
       "startup": sums.start.map { start -> JSONFields in ["total_ms": start] }, "view": view,

@@ -118,6 +118,7 @@ struct ViewersJob {
             try await clock.sleep(for: max(.zero, due - clock.now))
             let row = clerk.row(at: clock.now, lateness: clock.now - due)
             due = max(due + .seconds(1), clock.now)
+            crowd.note(row.machine)
             try outputs.add(crowd.takeLines())
             if command.options.json { try Console.print(JSONLine.string(row)) }
             progress?.show(ViewersText.progress(row, of: viewers, total: clerk.summary.counts))
