@@ -144,7 +144,9 @@ final class SegmentStream: ByteSource {
           goOn(with: found)
         }
       } catch let error as ReelError {
-        let recovery = try await Self.recovery(from: error, at: download.index, of: track)
+        let recovery = try await scope.perform { [track, index = download.index] in
+          try await Self.recovery(from: error, at: index, of: track)
+        }
         try recover(from: error, of: download, by: recovery)
       }
     }
