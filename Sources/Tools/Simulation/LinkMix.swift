@@ -41,8 +41,8 @@ package struct LinkMix: Sendable, Hashable {
   /// Reads the recordings, and returns the link of each viewer.
   ///
   /// - Parameters:
-  ///   - order: The viewers 0 to `order.count` - 1, shuffled. The first ones get the first link, as many as its share is,
-  ///     to the nearest whole number. The viewers of a folder get its recordings in turn.
+  ///   - order: The viewers 0 to `order.count` - 1, shuffled. The first ones get the first link: its share of them, to
+  ///     the nearest whole number. The viewers of a folder get its recordings in turn.
   ///   - seed: The seed of starts and jitter, which differ from viewer to viewer.
   /// - Throws: The errors of `LinkArgument.links()`.
   package func links(of order: [Int], seed: UInt64) throws(ReelError) -> [LinkSpec] {
