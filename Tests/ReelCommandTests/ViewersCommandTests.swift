@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import ReelCore
+import ReelLab
 import ReelTestSupport
 import ReelTesting
 import ReelTransport
@@ -121,6 +122,27 @@ struct ViewersCommandTests {
       let quiet = try await Command.run(
         "viewers", source, "--viewers", "1", "--duration", "500ms", "--quiet", status: 0)
       #expect(quiet.output.isEmpty && quiet.errorText.isEmpty)
+    }
+  }
+
+  @Test("Requests have CMCD", arguments: ["query", "header"])
+  func cmcd(transmission: String) async throws {
+    try await withOrigin { origin in
+      try await run(origin, viewers: 4, ["--decode", "50%", "--cmcd", transmission])
+      let log = origin.requestLog
+      let values = try log.map { record in
+        let query = record.target.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
+        let fields = record.headers.map { ($0.name.rawName, $0.value) }
+        return try #require(CMCD(headers: fields, query: query)).values
+      }
+      #expect(Set(values.map { $0["sid"] }).count == 4)
+      #expect(Set(values.map { $0["cid"] }).count == 1)
+      #expect(values.first?["ot"] == .text("m") && values.first?["su"] == .flag(true))
+      for (record, values) in zip(log, values) where record.path.hasSuffix(".m4s") {
+        let isAudio = record.path.contains("/audio/")
+        #expect(values["ot"] == .text(isAudio ? "a" : "v") && values["sf"] == .text("h"))
+        #expect(values["d"] != nil && (isAudio || values["br"] != nil))
+      }
     }
   }
 

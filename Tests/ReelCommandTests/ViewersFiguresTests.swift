@@ -173,6 +173,29 @@ struct ViewersFiguresTests {
     #expect(joined.machine.cores == 0.5 && joined.perSecond(4) == 2)
   }
 
+  @Test("A report joins views, and says if their machines were full")
+  func report() throws {
+    var report = ResultsReport()
+    func add(viewer: Int, stalls: Int, _ more: String = "") {
+      let view = "\"viewer\":\(viewer),\"session\":1,\"number\":1,\"stalls\":\(stalls)"
+      let line =
+        "{\"url\":\"a\",\"status\":\"watched\",\"startup\":{\"total_ms\":\(viewer * 100)},"
+        + "\"view\":{\(view),\"played_ms\":900,\"waited_ms\":100\(more)}}"
+      report.add(Array(line.utf8)[...])
+    }
+    for viewer in 1...20 { add(viewer: viewer, stalls: 1, viewer == 1 ? ",\"machine_full\":true" : "") }
+    // Replaces an earlier one.
+    add(viewer: 20, stalls: 3)
+    let views = try #require(report.views)
+    #expect(views.count == 20 && views.viewers == 20 && views.stalls == 22 && views.machineFull == 1)
+    #expect(report.supersededCount == 1 && report.startup?.max == .seconds(2))
+    #expect(try #require(views.rebuffering).formatted(places: 3) == "0.1")
+    #expect(views.bottleneck == nil)
+    add(viewer: 21, stalls: 0, ",\"machine_full\":true")
+    #expect(report.views?.bottleneck?.contains("the figures are not those of the server") == true)
+    #expect(report.lines.contains { $0.hasPrefix("21 views of 21 viewers: 21 watched, 0 failed") })
+  }
+
   @Test("OpenMetrics text has a type for each name, and ends as it must")
   func openMetrics() {
     let tally = tally

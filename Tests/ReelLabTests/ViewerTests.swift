@@ -3,6 +3,7 @@ import ReelCore
 import ReelLab
 import ReelModels
 import ReelPlayback
+import ReelPool
 import ReelSimulation
 import ReelSources
 import ReelTestSupport
@@ -101,6 +102,19 @@ struct ViewerTests {
     }
     try expectNear(viewer.sums.latency, player.sums.latency)
     try expectNear(viewer.sums.times[.stalled], player.sums.times[.stalled])
+  }
+
+  @Test("After a rung has listed nothing new for long, it goes on with another one at the edge")
+  func longPause() async throws {
+    let pause = LiveDisturbances.Stall(
+      after: MediaTime(value: 75, timescale: 1), length: MediaTime(value: 45, timescale: 1))
+    let scene = ViewerScene(
+      duration: .seconds(120), server: ViewerScene.loop("hls-ts/master.m3u8", stall: pause))
+    let (player, viewer) = try await both(scene)
+    #expect(viewer.consequences == [.handled(.otherRung)])
+    #expect(viewer.consequences == player.consequences)
+    #expect(viewer.urls == player.urls)
+    try expectNear(viewer.sums.latency, player.sums.latency)
   }
 
   /// A fault by the number of the request, or for a path.
@@ -255,6 +269,23 @@ struct ViewerRunTests {
     let begun = events.filter { if case .began = $0.kind { true } else { false } }
     #expect(begun.map(\.time) == (0..<5).map { .seconds(2 * $0) })
     #expect(sums(events).map(\.ending) == [ViewerSums.Ending](repeating: .left, count: 5))
+  }
+
+  @Test("A feed is swiped through, then the next session begins")
+  func feed() async throws {
+    var feed = Feed(name: "items")
+    for index in 0..<2 { feed.append(try MediaSource(argument: "/\(index).mp4")) }
+    let swipes = try SwipeSpec(
+      dwell: .fixed(.milliseconds(1500)), shares: try SwipeShares(back: 0, bursts: 0))
+    let plan = try ViewerPlan(
+      viewerCount: 1, ramp: .zero, duration: .seconds(6), choice: .feed(feed, swipes))
+    let (events, _, _) = try await run(plan)
+    let begun = events.compactMap { event in
+      if case .began(let source, _) = event.kind { (event.time, event.session, source) } else { nil }
+    }
+    #expect(begun.map(\.0) == (0..<4).map { .milliseconds(1500 * $0) })
+    #expect(begun.map(\.1) == [0, 0, 1, 1])
+    #expect(begun.map(\.2) == [0, 1, 0, 1])
   }
 
   @Test("A viewer whose source is dead does not ask for it without a pause")

@@ -42,6 +42,10 @@ struct KeyFrameTransferTests {
   }
 
   private func keyFrameEnd(_ fragment: [UInt8], inPiecesOf size: Int = 1000) throws -> Int64? {
+    try sanitizer(after: fragment, inPiecesOf: size).keyFrameEnd
+  }
+
+  private func sanitizer(after fragment: [UInt8], inPiecesOf size: Int = 1000) throws -> FragmentSanitizer {
     var watch = FragmentSanitizer()
     var rest =
       (mp4Box("styp", Array("msdh".utf8)) + fragment + mp4Box("mdat", [UInt8](repeating: 1, count: 900)))[...]
@@ -49,7 +53,7 @@ struct KeyFrameTransferTests {
       _ = try watch.pass(Array(rest.prefix(size)))
       rest = rest.dropFirst(size)
     }
-    return watch.keyFrameEnd
+    return watch
   }
 
   /// Four bytes each.
@@ -79,6 +83,15 @@ struct KeyFrameTransferTests {
       try keyFrameEnd(fragment(headerFlags: 0x1, header: fields(0, 0), run: fields(300, 0, 500, 20))) == nil)
     #expect(try keyFrameEnd(fragment(run: fields(0, 0x200_0000, 5, 20))) == nil)
     #expect(try keyFrameEnd(fragment(run: fields(300, 0x200_0000))) == nil)
+  }
+
+  @Test("The first frame ends with the first sample of any kind, or else the media begins with it")
+  func firstFrame() throws {
+    func end(_ fragment: [UInt8]) throws -> Int64? { try sanitizer(after: fragment).firstFrameEnd }
+    #expect(try end(fragment(run: fields(300, 0x101_0000, 500, 20))) == 12 + 300 + 500)
+    #expect(try end(fragment(run: fields(300, 0x200_0000, 500, 20), copies: 2)) == 12 + 300 + 500)
+    let unstated = fragment(runFlags: 0x5, run: fields(300, 0x200_0000))
+    #expect(try end(unstated) == Int64(12 + unstated.count))
   }
 
   // MARK: Segments

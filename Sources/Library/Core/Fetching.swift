@@ -89,8 +89,8 @@ package struct RequestedMedia: Sendable, Hashable {
   }
 
   package var tracks: Tracks
-  /// The bit rate of the rung, and the highest one among those that may be chosen, in bits per second; nil if the manifest
-  /// does not state them.
+  /// The bit rate of the rung, and the highest one among those that may be chosen, in bits per second; nil if the
+  /// manifest does not state them.
   package var bitRate: Int?
   package var topBitRate: Int?
   /// True for DASH, and false for HLS.

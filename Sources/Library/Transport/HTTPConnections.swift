@@ -56,13 +56,16 @@ final class HTTPConnections: Sendable {
   /// Returns the client for requests to a URL.
   func client(for url: URL, _ configuration: TransportConfiguration) -> HTTPClient {
     let server = ServerAddress(url)
+    let trust = server?.isSecure == true ? configuration.trust : nil
+    // Not under the lock: it takes one itself, and may read a file.
+    let tls = trust?.tlsConfiguration
     return state.withLock { state in
       let kind = Kind(
         connectTimeout: configuration.connectTimeout, proxy: configuration.proxies.proxy(for: url),
-        trust: server?.isSecure == true ? configuration.trust : nil,
+        trust: trust,
         isHTTP1Only: server.map { state.changing.contains($0) } ?? false)
       if let client = state.clients[kind] { return client }
-      let client = Self.makeClient(kind)
+      let client = Self.makeClient(kind, tls)
       state.clients[kind] = client
       return client
     }
@@ -113,13 +116,13 @@ final class HTTPConnections: Sendable {
 
   // MARK: - Private
 
-  private static func makeClient(_ kind: Kind) -> HTTPClient {
+  private static func makeClient(_ kind: Kind, _ tls: TLSConfiguration?) -> HTTPClient {
     var configuration = HTTPClient.Configuration()
     if kind.isHTTP1Only { configuration.httpVersion = .http1Only }
     let versions = NegotiatedVersions()
     configuration.redirectConfiguration = .disallow
     configuration.timeout = .init(connect: .nanoseconds(kind.connectTimeout.nanoseconds))
-    configuration.tlsConfiguration = kind.trust?.tlsConfiguration
+    configuration.tlsConfiguration = tls
     if let proxy = kind.proxy {
       let authorization = proxy.credentials.map {
         HTTPClient.Authorization.basic(credentials: Data($0.utf8).base64EncodedString())

@@ -41,12 +41,17 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
   ///   - base: The fetcher that gets the real bytes.
   ///   - link: The rate and the round-trip time of the link.
   public convenience init(_ base: any Fetching, link: LinkSpec) {
-    self.init(base, link: link, clock: SystemMonotonicClock())
+    self.init(base, link: link, tick: Self.tick)
   }
 
   /// A fetcher over a link that delays by a clock which advances by itself.
-  package convenience init(_ base: any Fetching, link: LinkSpec, clock: any MonotonicClock) {
-    self.init(base, link: link, clock: clock, simulation: nil)
+  ///
+  /// - Parameter tick: Bytes that arrive within this time are delivered together. A longer one takes less processor time.
+  package convenience init(
+    _ base: any Fetching, link: LinkSpec, clock: any MonotonicClock = SystemMonotonicClock(),
+    tick: Duration
+  ) {
+    self.init(base, link: link, clock: clock, simulation: nil, tick: tick)
   }
 
   /// A fetcher over a link in a simulation.
@@ -81,7 +86,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
 
   private init(
     _ base: any Fetching, link: LinkSpec, clock: any MonotonicClock, simulation: SimulatedRuntime?,
-    limit: Duration? = nil, files: FileAnswers? = nil, servers: LinkServers? = nil
+    tick: Duration = .zero, limit: Duration? = nil, files: FileAnswers? = nil, servers: LinkServers? = nil
   ) {
     self.servers = servers
     self.base = base
@@ -90,8 +95,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     self.link = link
     self.clock = clock
     self.simulation = simulation
-    scheduler = LinkScheduler(
-      LinkModel(link, zero: clock.now), clock: clock, tick: simulation == nil ? Self.tick : .zero)
+    scheduler = LinkScheduler(LinkModel(link, zero: clock.now), clock: clock, tick: tick)
   }
 
   /// Opens a modelled connection to the host of `url`, unless one is free or being opened.
@@ -182,7 +186,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
 
   // MARK: - Private
 
-  /// In real time, parcels that arrive within this time are delivered together.
+  /// The usual tick in real time.
   private static let tick = Duration.microseconds(500)
   /// In a simulation, the number of bytes of the real body that are fetched at a time.
   private static let pieceByteCount = 64 << 10

@@ -75,17 +75,10 @@ final class SegmentDownload: Sendable {
     self.segment = segment
     let progress = progress
     transfer = PipeTask(in: scope, capacity: options.capacity) { pipe in
-      // Both requests are sent before either response is awaited.
-      async let initialization = form == nil ? loader.initialization(of: segment) : nil
-      async let opened = loader.open(segment, before: next, of: file)
-      var form = form
-      if let bytes = try await initialization {
-        let new = Form(initialization: bytes, isChecked: loader.recordDamage != nil)
-        form = new
-        progress.withLock { $0.form = new }
-        try await pipe.write(bytes)
-      }
-      let (answer, now) = (try await opened, loader.recorder.clock.now)
+      // The tasks that request end with this call, and free their stacks, before the transfer may be held back.
+      let (form, answer) = try await Self.open(
+        segment, before: next, form: form, of: file, loader, progress, pipe)
+      let now = loader.recorder.clock.now
       progress.withLock { progress in
         progress.statedByteCount = answer.byteCount
         if form?.sanitizer == nil { progress.firstFrameEnd = 0 }
@@ -118,6 +111,21 @@ final class SegmentDownload: Sendable {
 
   /// Ends the download with this scope too.
   func end(with scope: LoadScope) { transfer.end(with: scope) }
+
+  /// Sends the requests, and writes the initialization.
+  private static func open(
+    _ segment: SegmentReference, before next: SegmentReference?, form: Form?, of file: FileTransfer?,
+    _ loader: SegmentLoader, _ progress: Locked<Progress>, _ pipe: BytePipe
+  ) async throws -> (form: Form?, answer: SegmentLoader.Answer) {
+    // Both requests are sent before either response is awaited.
+    async let initialization = form == nil ? loader.initialization(of: segment) : nil
+    async let opened = loader.open(segment, before: next, of: file)
+    guard let bytes = try await initialization else { return (form, try await opened) }
+    let form = Form(initialization: bytes, isChecked: loader.recordDamage != nil)
+    progress.withLock { $0.form = form }
+    try await pipe.write(bytes)
+    return (form, try await opened)
+  }
 }
 
 /// Copies a segment from its response into a pipe: the key frame at its start at once if that is wanted, so that the

@@ -211,7 +211,7 @@ struct FragmentSanitizer {
 
   /// Returns the bytes to pass on. Throws `ReelError.badMedia` if they are not boxes of a segment.
   mutating func pass(_ chunk: [UInt8]) throws(ReelError) -> [UInt8] {
-    held.append(contentsOf: chunk)
+    if held.isEmpty { held = chunk } else { held.append(contentsOf: chunk) }
     var passedCount = 0
     while wholeCount < held.count, tail == nil {
       if rest > 0 {

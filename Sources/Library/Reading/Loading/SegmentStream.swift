@@ -133,14 +133,20 @@ final class SegmentStream: ByteSource {
           if hasAllArrived || hasBytes { return arrival(of: download, count) }
         } else if end(download) {
           let found: (index: Int, segment: SegmentReference)?
-          do { found = try await track.supply.segment(from: nextIndex) } catch let error as ReelError {
+          do {
+            found = try await scope.perform { [supply = track.supply, nextIndex] in
+              try await supply.segment(from: nextIndex)
+            }
+          } catch let error as ReelError {
             failure = error
             return nil
           }
           goOn(with: found)
         }
       } catch let error as ReelError {
-        let recovery = try await Self.recovery(from: error, at: download.index, of: track)
+        let recovery = try await scope.perform { [track, index = download.index] in
+          try await Self.recovery(from: error, at: index, of: track)
+        }
         try recover(from: error, of: download, by: recovery)
       }
     }

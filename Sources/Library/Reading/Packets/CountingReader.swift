@@ -20,6 +20,8 @@ package final class CountingReader: @unchecked Sendable {
   private let context: TrackContext
   private let log: ReadingLog
   private var span: Span?
+  /// The end of the last whole segment since the last seek.
+  private var loadedEnd: MediaTime?
 
   /// The known properties of the presentation and of the segments that are loaded. `video` and `audio` stay nil.
   package private(set) var streams = ReaderStreams()
@@ -65,6 +67,7 @@ package final class CountingReader: @unchecked Sendable {
   ///   - scope: Its end ends the transfers from here on.
   package func seek(to time: MediaTime?, isAgain: Bool = false, scope: LoadScope) {
     span = nil
+    loadedEnd = nil
     streams.beginning = nil
     source.scope = scope
     source.seek(to: time, isAgain: isAgain)
@@ -73,8 +76,8 @@ package final class CountingReader: @unchecked Sendable {
   /// Waits for more media; nil at the end of the presentation. Sends requests, retries and switches rungs as
   /// needed.
   ///
-  /// Throws `ReelError` if there is nothing left to try. Throws `CancellationError` if the task is cancelled or the
-  /// scope has ended; the wait for a playlist or a live segment ends with the task only.
+  /// Throws `ReelError` if there is nothing left to try, and `CancellationError` if the task is cancelled or the
+  /// scope has ended.
   package func next() async throws -> LoadedMedia? {
     while true {
       if span == nil { span = try await openSpan() }
@@ -100,7 +103,9 @@ package final class CountingReader: @unchecked Sendable {
 
   /// Requests the segment that begins the next span; nil at the end of the last period.
   private func openSpan() async throws -> Span? {
-    guard let place = try await source.next() else { return nil }
+    guard let place = try await source.scope.perform({ [source] in try await source.next() }) else {
+      return nil
+    }
     if streams.duration == nil { streams.duration = place.track.supply.end }
     if streams.beginning == nil { streams.beginning = source.beginning }
     if case .main = source.role { log(.rung(place.track.rung)) }
@@ -126,7 +131,9 @@ package final class CountingReader: @unchecked Sendable {
     if context.configuration.keyProvider == nil, let encryption = segment.encryption,
       encryption.encryptsSamples, encryption.systems.isEmpty, let url = encryption.keyURL
     {
-      _ = try await source.opener.keys.key(at: url, of: segment.url.reelName)
+      _ = try await source.scope.perform { [keys = source.opener.keys] in
+        try await keys.key(at: url, of: segment.url.reelName)
+      }
     }
     if !span.hasMedia {
       self.span?.hasMedia = true
@@ -135,10 +142,13 @@ package final class CountingReader: @unchecked Sendable {
       streams.live = supply.timing
       streams.liveSegments = supply.reference
     }
+    // A segment of a live track that is skipped ends a span, and is no gap of the list.
+    let isAfterGap = loadedEnd.map { segment.start - $0 > SegmentSource.gapTolerance } ?? false
     let media = LoadedMedia(
       rung: span.place.track.rung, range: segment.range, share: arrival.share, byteCount: arrival.byteCount,
       hasFirstFrame: arrival.hasFirstFrame,
-      followsGap: span.place.followsGap && arrival.index == span.place.index)
+      followsGap: isAfterGap || span.place.followsGap && arrival.index == span.place.index)
+    if media.isWhole { loadedEnd = media.end }
     if let cut = span.cut, let end = cut.end, cut.isExceeded(by: media.end) {
       self.span = nil
       source.endPeriod(of: span.place, at: end)

@@ -10,7 +10,7 @@ internal import ReelSources
 /// Before each span a rung is chosen (`RungController`), and its segments are found (`RungOpener`). The next span
 /// continues at the position where the last one ended, with any rung.
 ///
-/// Used by its reader's thread, and by the tasks of this type's asynchronous methods while that thread waits for them.
+/// Used by its reader, and by the tasks of this type's asynchronous methods while the reader waits for them.
 final class SegmentSource: @unchecked Sendable {
   // Sendable: its reader starts one task at a time, and does nothing else with it before that has ended.
 
@@ -83,7 +83,7 @@ final class SegmentSource: @unchecked Sendable {
   private(set) var readEnd: MediaTime?
 
   /// A gap between the segments of two periods that is due to rounded times, or to tracks of different lengths.
-  private static let gapTolerance = MediaTime(value: 3, timescale: 10)
+  static let gapTolerance = MediaTime(value: 3, timescale: 10)
 
   /// The distance from which a seek is worthwhile while the segments are not known: they are rarely shorter.
   private static let worthwhileDistance = MediaTime(value: 2, timescale: 1)

@@ -50,6 +50,22 @@ package final class LoadScope: Sendable {
     withExtendedLifetime(forgotten) {}
   }
 
+  /// Runs `body` in a task of its own, which is cancelled with the scope and with the calling task.
+  ///
+  /// A task keeps the memory of its deepest call until it ends, some 30 KiB after a request. The calling task does not.
+  package func perform<Success: Sendable>(
+    _ body: @escaping @Sendable () async throws -> Success
+  ) async throws -> Success {
+    let task = runtime.throwingTask(body)
+    let token = onCancel { task.cancel() }
+    defer { forget(token) }
+    return try await withTaskCancellationHandler {
+      try await task.value
+    } onCancel: {
+      task.cancel()
+    }
+  }
+
   package func cancel() {
     let handlers = state.withLock { state in
       hasEnded.store(true, ordering: .releasing)

@@ -41,7 +41,7 @@ struct ResultsPage {
   }
 
   private var remarks: [String] {
-    var remarks: [String] = []
+    var remarks = [report.views?.bottleneck?.titled].compactMap(\.self)
     if report.supersededCount > 0 {
       remarks.append("\(report.supersededCount.counted("line")) replaced by later ones of the same source")
     }

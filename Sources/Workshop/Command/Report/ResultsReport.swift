@@ -54,6 +54,17 @@ struct ResultsReport: Sendable {
     var stalls = 0
     var played = Duration.zero
     var waited = Duration.zero
+    /// The views at whose ends their machine was full.
+    var machineFull = 0
+
+    /// Why the figures are not those of the servers; nil if they are.
+    var bottleneck: String? {
+      let share = Double(machineFull) / Double(max(count, 1))
+      guard share > MachineUse.allowedShare else { return nil }
+      return
+        "a machine was full at the end of \(WalkValue.share(share)) of the views: the figures are not those "
+        + "of the server"
+    }
 
     var viewers: Int { numbers.count }
     /// The share of waits in the time from the first frames on; nil if nothing was played.
@@ -101,11 +112,13 @@ struct ResultsReport: Sendable {
     /// In milliseconds.
     var played: Float
     var waited: Float
+    var machineFull: Bool?
 
     enum CodingKeys: String, CodingKey {
       case viewer, session, number, stalls
       case played = "played_ms"
       case waited = "waited_ms"
+      case machineFull = "machine_full"
     }
   }
 
@@ -191,6 +204,7 @@ struct ResultsReport: Sendable {
       views.stalls += Int(view.stalls)
       views.played += .milliseconds(Double(view.played))
       views.waited += .milliseconds(Double(view.waited))
+      if view.machineFull == true { views.machineFull += 1 }
     }
     return views.count > 0 ? views : nil
   }
@@ -379,6 +393,7 @@ extension ResultsReport {
     if let views {
       let share = views.rebuffering.map { ", rebuffering \(WalkValue.share($0))" } ?? ""
       lines.append("\(views.stalls.counted("stall"))\(share)")
+      if let bottleneck = views.bottleneck { lines.append(layout.styled(bottleneck, .warning)) }
     }
     if temporaryCount > 0 { lines.append("\(temporaryCount) of the failures may succeed on a retry") }
     if supersededCount > 0 {
@@ -455,6 +470,7 @@ extension ResultsReport {
         [
           "count": views.count, "viewers": views.viewers, "stalls": views.stalls, "played_ms": views.played,
           "waited_ms": views.waited, "rebuffering": views.rebuffering?.rounded(places: 6),
+          "machine_full": views.machineFull, "bottleneck": views.bottleneck,
         ]
       },
       "hosts": Array(hosts.prefix(Self.hostLimit)),

@@ -15,24 +15,29 @@ final class ViewerCrowd: Sendable {
   let tally = ViewersTally()
   private let sources: ViewerSources
   private let transport: TransportConfiguration
+  /// By viewer; empty if no links are modelled.
   private let links: [LinkSpec]
   private let headers: HTTPFields
   private let parameters: [QueryParameter]
   private let tokens: [String]
   private let admission: HostAdmission
-  private let seed: UInt64
   private let logger: Logger
   private let keepsLines: Bool
   private let state = Locked(State())
 
+  /// Coarser than that of a single player: most of the processor time of a viewer with a link is that of timers.
+  private static let linkTick = Duration.milliseconds(5)
+
   private struct State {
     /// The lines of results that are not written yet.
     var lines: [UInt8] = []
-    var firstFailure: ReelError?
+    var firstError: ReelError?
+    /// Whether this machine was full in the last second.
+    var isMachineFull = false
   }
 
   init(
-    _ command: ViewersCommand, _ sources: ViewerSources, logger: Logger
+    _ command: ViewersCommand, _ sources: ViewerSources, _ plan: ViewerPlan, logger: Logger
   ) throws {
     var player = PlayerConfiguration()
     player.loading = try command.options.loading()
@@ -46,8 +51,8 @@ final class ViewerCrowd: Sendable {
     settings.cmcd = command.cmcd
     self.settings = settings
     transport = try command.options.transportConfiguration(limitsWaits: true)
-    links =
-      try command.linkArgument().map { argument throws(ReelError) in try argument.links().map(\.spec) } ?? []
+    let order = plan.order(for: "link")
+    links = try command.linkMix()?.links(of: order, seed: command.seed) ?? []
     parameters = try command.parameters()
     tokens =
       try command.tokens.map { path throws(ReelError) in
@@ -55,15 +60,14 @@ final class ViewerCrowd: Sendable {
       } ?? []
     admission = HostAdmission(named: command.mayLoad, shardCount: try command.shardSpec()?.count ?? 1)
     keepsLines = try command.resultsPath() != nil
-    seed = command.seed
     (self.sources, self.logger) = (sources, logger)
   }
 
   /// Why the run must end; nil for no reason.
   var refusal: ReelError? { admission.refusal }
 
-  /// The error of the first view that failed.
-  var firstFailure: ReelError? { state.withLock { $0.firstFailure } }
+  /// The first error, whatever followed it.
+  var firstError: ReelError? { state.withLock { $0.firstError } }
 
   /// Returns how a viewer reaches its sources.
   func access(of viewer: Int) -> ViewerAccess {
@@ -75,8 +79,7 @@ final class ViewerCrowd: Sendable {
       }, recordRetryAfter: nil, logger: logger)
     if !parameters.isEmpty { fetcher = QueryFetcher(fetcher, parameters, for: values) }
     if !links.isEmpty {
-      let link = links[viewer % links.count].seeded(with: seed &+ UInt64(viewer))
-      fetcher = ThrottledFetcher(fetcher, link: link)
+      fetcher = ThrottledFetcher(fetcher, link: links[viewer], tick: Self.linkTick)
     }
     return ViewerAccess(fetcher: fetcher, headers: values.filled(headers)) { [sources] in
       sources.entries[$0].source
@@ -86,15 +89,20 @@ final class ViewerCrowd: Sendable {
   /// Counts an event, and keeps the line of a view that is over.
   func record(_ event: ViewerEvent) {
     tally.record(event)
-    guard case .left(let sums) = event.kind else { return }
-    var failure: ReelError?
-    if case .failed(let error) = sums.ending { failure = values(of: event.viewer).redacted(error) }
-    let line = keepsLines ? line(of: event, sums, failure) : []
-    state.withLock { state in
-      state.firstFailure = state.firstFailure ?? failure
-      state.lines += line
+    switch event.kind {
+    case .failure(let error, _, _):
+      guard firstError == nil else { return }
+      let redacted = values(of: event.viewer).redacted(error)
+      state.withLock { $0.firstError = $0.firstError ?? redacted }
+    case .left(let sums) where keepsLines:
+      let line = line(of: event, sums)
+      state.withLock { $0.lines += line }
+    default: break
     }
   }
+
+  /// Takes the load of the last second, for the lines of views.
+  func note(_ load: MachineLoad) { state.withLock { $0.isMachineFull = load.isFull } }
 
   /// Returns the lines of views that are over, since the last call.
   func takeLines() -> [UInt8] {
@@ -110,7 +118,9 @@ final class ViewerCrowd: Sendable {
     ViewerValues(number: viewer + 1, token: tokens.isEmpty ? nil : tokens[viewer])
   }
 
-  private func line(of event: ViewerEvent, _ sums: ViewerSums, _ failure: ReelError?) -> [UInt8] {
+  private func line(of event: ViewerEvent, _ sums: ViewerSums) -> [UInt8] {
+    var failure: ReelError?
+    if case .failed(let error) = sums.ending { failure = values(of: event.viewer).redacted(error) }
     let entry = sources.entries[sums.source]
     let waited = sums.times[.stalled] + sums.times[.seeking]
     let view: JSONFields = [
@@ -118,6 +128,7 @@ final class ViewerCrowd: Sendable {
       "stalls": sums.stallCount, "waited_ms": waited, "played_ms": sums.times[.playing],
       "requests": sums.requestCount, "bytes": sums.byteCount, "errors": sums.failureCount,
       "live_latency_ms": sums.latency, "decoded": sums.decodes ? true : nil,
+      "machine_full": state.withLock(\.isMachineFull) ? true : nil,
     ]
     let body: JSONFields = [
       "startup": sums.start.map { start -> JSONFields in ["total_ms": start] }, "view": view,

@@ -183,9 +183,12 @@ struct QueryFetcher: Fetching {
   }
 
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
-    var request = request
-    request.url = url(of: request)
-    return try await base.fetch(request)
+    var sent = request
+    sent.url = url(of: request)
+    var response = try await base.fetch(sent)
+    // What a manifest refers to must not be relative to this query.
+    if response.url == sent.url { response.url = request.url }
+    return response
   }
 
   // MARK: - Private

@@ -103,12 +103,15 @@ struct ViewersCommand: AsyncParsableCommand {
       "Swipe through the sources as a feed, with dwell times in a form above.", valueName: "spec"))
   var dwell: String?
 
-  @Option(help: ArgumentHelp("Model this link for each viewer.", valueName: "spec"), completion: .links)
+  @Option(
+    help: ArgumentHelp(
+      "Model this link for each viewer, or a mix by share: wifi:60%,lte:30%,3g:10%.", valueName: "spec"),
+    completion: .links)
   var link: String?
 
   @Option(
     help: ArgumentHelp(
-      "Load and start as this player: reel, or the name or file of a model. Default: reel.",
+      "Load and start as this player: reel, or the name or file of a model.",
       valueName: "name|file"), completion: .players)
   var player = "reel"
 
@@ -204,7 +207,7 @@ struct ViewersCommand: AsyncParsableCommand {
     }
     try OptionValue.check { () throws(ReelError) in
       _ = try dwell.map { text throws(ReelError) in try DwellSpec(parsing: text) }
-      _ = try linkArgument()
+      _ = try linkMix()
       _ = try model()
     }
     try OptionValue.read { () throws(ReelError) in
@@ -258,8 +261,8 @@ struct ViewersCommand: AsyncParsableCommand {
   }
 
   /// Nil for the network of this machine.
-  func linkArgument() throws(ReelError) -> LinkArgument? {
-    try link.map { text throws(ReelError) in try LinkArgument(parsing: text, unlessIdeal: .all) }
+  func linkMix() throws(ReelError) -> LinkMix? {
+    try link.map { text throws(ReelError) in try LinkMix(parsing: text, unlessIdeal: .all) }
   }
 
   func shardSpec() throws -> Shard? {
@@ -285,6 +288,7 @@ struct ViewersCommand: AsyncParsableCommand {
     ]
     if let dwell { facts.append(("dwell", dwell)) }
     if let decode { facts.append(("decoded", decode)) }
+    if let cmcd { facts.append(("CMCD", cmcd.rawValue)) }
     if let shard { facts.append(("shard", shard)) }
     return facts
   }

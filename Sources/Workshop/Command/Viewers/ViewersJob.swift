@@ -25,7 +25,7 @@ struct ViewersJob {
   func run() async throws -> Int32 {
     let sources = try await readSources()
     let plan = try makePlan(sources)
-    let crowd = try ViewerCrowd(command, sources, logger: logger)
+    let crowd = try ViewerCrowd(command, sources, plan, logger: logger)
     try Self.raiseFileLimit(for: Array(plan.viewers).count)
     let outputs = try ViewersOutputs(command)
     let metrics = try await MetricsServer.start(command, logger: logger)
@@ -36,7 +36,7 @@ struct ViewersJob {
     summary.assertions = assertions.map { $0.evaluate(summary) }
     try report(summary, outcome.rows, outputs)
     if summary.isInterrupted { return ExitStatus.interrupted }
-    if summary.counts.starts.isEmpty, let error = outcome.firstFailure {
+    if summary.counts.starts.isEmpty, let error = outcome.firstError {
       Console.report(error)
       return ExitStatus.code(of: error)
     }
@@ -51,8 +51,8 @@ struct ViewersJob {
     var rows: [ViewersRow]
     /// Why the run ended before its time.
     var failure: ReelError?
-    /// The error of the first view that failed.
-    var firstFailure: ReelError?
+    /// The first error, whatever followed it.
+    var firstError: ReelError?
   }
 
   private func readSources() async throws -> ViewerSources {
@@ -82,10 +82,10 @@ struct ViewersJob {
 
   /// Throws `ReelError` of kind `usage` if the system allows fewer open files than viewers may have connections.
   private static func raiseFileLimit(for viewers: Int) throws(ReelError) {
-    // A viewer has one connection, another one ahead, and for HTTP/2 no more. The rest is for the process.
+    // A viewer has a connection for each of its tracks, and another one ahead. The rest is for the process.
     let (each, rest) = (2, 100)
     let needed = viewers * each + rest
-    guard let limit = ProcessSettings.raiseFileLimit(to: needed), limit < needed else { return }
+    guard let limit = ProcessSettings.raiseFileLimit(to: needed * 2), limit < needed else { return }
     throw ReelError(
       .usage,
       "\(viewers.counted("viewer")) may open \(needed) connections and files, and this process \(limit): "
@@ -118,6 +118,7 @@ struct ViewersJob {
             try await clock.sleep(for: max(.zero, due - clock.now))
             let row = clerk.row(at: clock.now, lateness: clock.now - due)
             due = max(due + .seconds(1), clock.now)
+            crowd.note(row.machine)
             try outputs.add(crowd.takeLines())
             if command.options.json { try Console.print(JSONLine.string(row)) }
             progress?.show(ViewersText.progress(row, of: viewers, total: clerk.summary.counts))
@@ -138,10 +139,11 @@ struct ViewersJob {
     Console.setProgress(nil)
     let row = clerk.row(at: clock.now, lateness: nil)
     var outcome = Outcome(summary: clerk.summary, rows: clerk.rows, failure: failure ?? crowd.refusal)
-    outcome.firstFailure = crowd.firstFailure
+    outcome.firstError = crowd.firstError
     outcome.summary.isInterrupted = Task.isCancelled
     do {
       try outputs.add(crowd.takeLines())
+      try metrics?.publisher.publish(row, total: clerk.summary.counts)
       if command.options.json, outcome.failure == nil { try Console.print(JSONLine.string(row)) }
     } catch {
       outcome.failure = outcome.failure ?? error.asReelError
@@ -217,6 +219,8 @@ final class ViewersClerk: Sendable {
 
   /// With more rows, each two become one.
   private static let rowLimit = 1_200
+  /// The rest of a run that is shorter belongs to the row before.
+  private static let leastLength = Duration.milliseconds(500)
 
   private let tally: ViewersTally
   private let start: Duration
@@ -230,7 +234,16 @@ final class ViewersClerk: Sendable {
 
   /// The whole run so far.
   var summary: ViewersSummary { state.withLock { $0.summary } }
-  var rows: [ViewersRow] { state.withLock { $0.rows } }
+
+  /// The rows for a page.
+  var rows: [ViewersRow] {
+    var rows = state.withLock { $0.rows }
+    if rows.count > 1, let last = rows.last, last.length < Self.leastLength {
+      rows.removeLast()
+      rows[rows.count - 1] = rows[rows.count - 1].joined(with: last)
+    }
+    return rows
+  }
 
   /// Returns the row of the time since the last one.
   ///

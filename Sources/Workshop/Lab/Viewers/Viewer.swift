@@ -76,6 +76,8 @@ package final class Viewer: Sendable {
     var liveTarget: Duration?
     /// The time of the next look at the live edge.
     var followsAt = Duration.zero
+    /// Looks for newer segments, so that playback can jump to them.
+    var lookout: Task<Void, Never>?
     /// The failure with which the look ends once what is loaded has been played.
     var failure: ReelError?
     var ending: ViewerSums.Ending?
@@ -113,8 +115,10 @@ package final class Viewer: Sendable {
       group.cancelAll()
     }
     // Transfers that end with the reader are reported, which takes the lock.
-    let audio = state.withLock { $0.audio.take() }
+    let (audio, lookout) = state.withLock { ($0.audio.take(), $0.lookout) }
     withExtendedLifetime(audio) {}
+    lookout?.cancel()
+    await lookout?.value
     let now = look.clock.now
     return state.withLock { state in
       state.timer?.cancel()
@@ -151,10 +155,12 @@ package final class Viewer: Sendable {
     }
     while true {
       do {
-        let opened = try await OpenSource(
-          source, fetcher: fetcher, configuration: loading, scope: scope,
-          recorder: StartupRecorder(clock: look.clock), gate: nil, logger: look.logger, readsAhead: false
-        ).readingIndex()
+        let opened = try await scope.perform { [self] in
+          try await OpenSource(
+            source, fetcher: fetcher, configuration: loading, scope: scope,
+            recorder: StartupRecorder(clock: look.clock), gate: nil, logger: look.logger, readsAhead: false
+          ).readingIndex()
+        }
         try check(opened)
         return opened
       } catch let error as ReelError {
@@ -272,7 +278,8 @@ package final class Viewer: Sendable {
     change { state in
       guard state.job === job else { return nil }
       let index = kind.track
-      if kind == .video { state.live = streams.liveSegments }
+      // The first rung, by whose times others are placed.
+      if kind == .video { state.live = streams.liveSegments ?? state.live }
       let origin = state.origin ?? begin(with: media, streams, &state)
       // Media that is loaded again on the way back to a failure is not new.
       let isNew = state.ends[index].map { media.end > $0 } ?? true
@@ -512,7 +519,24 @@ package final class Viewer: Sendable {
     case .rate(let rate): state.playback.setRate(rate, at: now)
     case .jump(let latency):
       let wanted = distances.edge - MediaTime(seconds: latency / .seconds(1))
-      if let place = live.place(near: wanted, after: position) { jump(to: place, &state) }
+      if !isStalled, live.isOutdated(at: wanted) {
+        lookForNewer(live, at: wanted, &state)
+      } else if let place = live.place(near: wanted, after: position) {
+        jump(to: place, &state)
+      }
+    }
+  }
+
+  /// Looks for newer segments of the track by whose times others are placed: its own rung may not be loaded any more. A stall
+  /// does not wait for them.
+  private func lookForNewer(_ live: LiveSegments, at time: MediaTime, _ state: inout State) {
+    guard state.lookout == nil else { return }
+    state.lookout = look.settings.player.runtime.task { [self] in
+      try? await live.update(for: time)
+      change { state in
+        state.lookout = nil
+        state.followsAt = state.playback.now
+      }
     }
   }
 
