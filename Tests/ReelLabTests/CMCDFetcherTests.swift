@@ -67,7 +67,8 @@ struct CMCDFetcherTests {
       try base.cmcd() == [
         [
           "br": .number(3200), "tb": .number(6000), "d": .number(4004), "ot": .text("v"),
-          "bl": .number(10_000), "dl": .number(8000), "mtp": .number(12_300), "pr": .number(1.25), "sf": .text("d"),
+          "bl": .number(10_000), "dl": .number(8000), "mtp": .number(12_300), "pr": .number(1.25),
+          "sf": .text("d"),
           "st": .text("v"), "sid": .text("s1"), "cid": .text("c1"), "nor": .text("../2/s2.mp4"),
           "nrr": .text("100-149"),
         ]

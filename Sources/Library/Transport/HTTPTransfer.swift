@@ -7,7 +7,7 @@ import ReelCore
 
 /// One request and its response: the head first, then the body in chunks on demand.
 ///
-/// Up to `readAheadByteCount` bytes are held here, and the connection is not read further until they are taken.
+/// Up to `TransportConfiguration.readAheadByteCount` bytes are held here, and the connection is not read further until they are taken.
 /// If a connection breaks, AsyncHTTPClient drops the bytes that it holds back; those held here are kept. For
 /// one consumer.
 ///
@@ -17,8 +17,6 @@ import ReelCore
 /// `TransferState` decides what follows from each event; this class performs it when the lock is released.
 final class HTTPTransfer: HTTPClientResponseDelegate {
   typealias Response = Void
-
-  static let readAheadByteCount = 64 << 10
 
   private let state: Locked<TransferState>
   private let receipt: AnswerReceipt
@@ -33,8 +31,10 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
     self.host = host
     self.receipt = receipt
     self.configuration = configuration
-    let minimum = min(max(1, order.minimumChunkByteCount), Self.readAheadByteCount)
-    state = Locked(TransferState(minimumChunkByteCount: minimum), rank: .transfer)
+    let limit = configuration.readAheadByteCount
+    let minimum = min(max(1, order.minimumChunkByteCount), limit)
+    state = Locked(
+      TransferState(minimumChunkByteCount: minimum, readAheadByteCount: limit), rank: .transfer)
     recordHeld = order.recordHeld
   }
 
@@ -254,9 +254,13 @@ private struct TransferState {
 
   /// A wait for a chunk ends when this many bytes have arrived, or no more will arrive.
   private let minimumChunkByteCount: Int
+  private let readAheadByteCount: Int
   private var chunks = CircularBuffer<ByteBuffer>()
 
-  init(minimumChunkByteCount: Int) { self.minimumChunkByteCount = minimumChunkByteCount }
+  init(minimumChunkByteCount: Int, readAheadByteCount: Int) {
+    self.minimumChunkByteCount = minimumChunkByteCount
+    self.readAheadByteCount = readAheadByteCount
+  }
 
   /// The wait that must not take longer than a limit; nil if the server owes nothing.
   var wait: (limit: TransferFailure.Limit, since: ContinuousClock.Instant)? {
@@ -324,7 +328,7 @@ private struct TransferState {
       return .deliver(takeChunk(), to: consumer)
     case .streaming:
       hold(buffer)
-      guard heldByteCount >= HTTPTransfer.readAheadByteCount else { return .readOn }
+      guard heldByteCount >= readAheadByteCount else { return .readOn }
       let room = loop.makePromise(of: Void.self)
       phase = .full(room)
       return .readOnAfter(room.futureResult)
@@ -351,7 +355,7 @@ private struct TransferState {
       return .deliver(.success(takeChunk()), room: nil)
     case .full(let room):
       let chunk = takeChunk()
-      guard heldByteCount < HTTPTransfer.readAheadByteCount else {
+      guard heldByteCount < readAheadByteCount else {
         return .deliver(.success(chunk), room: nil)
       }
       phase = .streaming

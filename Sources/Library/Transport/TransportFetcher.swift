@@ -152,6 +152,8 @@ public struct TransportConfiguration: Sendable, Hashable {
   /// The number of additional connections to open while fetching a manifest or a source of unknown format. The
   /// resources that the manifest names can then be fetched in parallel without waiting for a connection.
   package var connectionsAhead: Int
+  /// The number of bytes of a body that are held until they are taken. The connection is not read further then.
+  package var readAheadByteCount = 64 << 10
   /// The maximum time for the rest of an unwanted body, after which its connection is closed.
   package var drainTimeout = Duration.milliseconds(100)
   /// The proxies; by default none. The environment is not read, unless you pass it to

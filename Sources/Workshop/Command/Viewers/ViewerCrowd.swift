@@ -50,7 +50,10 @@ final class ViewerCrowd: Sendable {
     if command.options.bandwidth != nil { settings.player.adaptsBitRate = command.options.adaptsBitRate }
     settings.cmcd = command.cmcd
     self.settings = settings
-    transport = try command.options.transportConfiguration(limitsWaits: true)
+    var transport = try command.options.transportConfiguration(limitsWaits: true)
+    // A viewer whose buffer is full holds a transfer back most of the time.
+    transport.readAheadByteCount = 8 << 10
+    self.transport = transport
     let order = plan.order(for: "link")
     links = try command.linkMix()?.links(of: order, seed: command.seed) ?? []
     parameters = try command.parameters()
