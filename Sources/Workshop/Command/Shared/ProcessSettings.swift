@@ -62,16 +62,35 @@ struct ProcessorUse {
     busy = (fields.reduce(0, +) - fields[3] - fields[4]) / Double(ticks)
   }
 
-  /// Returns the share of all processors that was used since, from 0 to 1.
-  func share(until now: ProcessorUse) -> Double { share(of: now.busy - busy, until: now) }
+  /// Returns the share of all processors that was used since, or that this process used of what it may use, from 0 to 1.
+  func share(until now: ProcessorUse) -> Double {
+    let own = share(of: (now.own - own) / .seconds(1), among: Self.allowedCount, until: now)
+    return max(own, share(of: now.busy - busy, until: now))
+  }
 
   /// The same of other processes alone.
   func othersShare(until now: ProcessorUse) -> Double {
     share(of: now.busy - busy - (now.own - own) / .seconds(1), until: now)
   }
 
-  private func share(of seconds: Double, until now: ProcessorUse) -> Double {
-    let room = (now.time - time) / .seconds(1) * Double(ProcessInfo.processInfo.activeProcessorCount)
+  private func share(
+    of seconds: Double, among count: Double = Double(ProcessInfo.processInfo.activeProcessorCount),
+    until now: ProcessorUse
+  ) -> Double {
+    let room = (now.time - time) / .seconds(1) * count
     return room > 0 ? min(max(seconds / room, 0), 1) : 0
+  }
+
+  /// How many processors this process may use, by its affinity and the quota of its control group.
+  private static var allowedCount: Double {
+    func text(_ path: String) -> String { (try? String(contentsOfFile: path, encoding: .utf8)) ?? "" }
+    var count = Double(ProcessInfo.processInfo.activeProcessorCount)
+    let mask = text("/proc/self/status").split(separator: "\n").first { $0.hasPrefix("Cpus_allowed:") }
+    let bits = (mask?.dropFirst(13) ?? "").compactMap(\.hexDigitValue).map(\.nonzeroBitCount).reduce(0, +)
+    if bits > 0 { count = min(count, Double(bits)) }
+    // `quota period`, in microseconds; `max` for no quota.
+    let quota = text("/sys/fs/cgroup/cpu.max").split { $0.isWhitespace }.compactMap { Double($0) }
+    if quota.count == 2, quota[1] > 0 { count = min(count, quota[0] / quota[1]) }
+    return count
   }
 }
