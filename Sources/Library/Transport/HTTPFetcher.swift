@@ -270,7 +270,10 @@ final class HTTPFetcher: Fetching {
       let transfer = HTTPTransfer.start(
         request, for: session.request, on: client, admit: admit(for: plan.url), configuration: configuration,
         logger: logger)
-      let isFollowed = session.request.purpose == .manifest || session.request.purpose == .source
+      // One that closes its connection is asked ahead: what it leads to is asked for over others.
+      let isFollowed =
+        (session.request.purpose == .manifest || session.request.purpose == .source)
+        && !session.request.headers.contains(.connection)
       let callOff = HTTPConnections.openAhead(
         isFollowed ? configuration.connectionsAhead : 0, for: plan.url, on: client, logger: logger)
       defer { callOff() }
