@@ -94,7 +94,7 @@ struct UsageTests {
       ("viewers a --viewers 2 --stay retention", "fixed:30s or exp:90s"),
       ("viewers a --viewers 2 --link fast", "not a link"),
       ("viewers a --viewers 2 --link wifi:60%,lte:30%", "100 %"),
-      ("viewers a --viewers 2 --cmcd body", "'query', 'header'"),
+      ("viewers a --viewers 2 --cmcd body", "'query' and 'header'"),
       ("viewers a --viewers 2 --player vlc", "not a player"),
       ("viewers a --viewers 2 --decode 200%", "--decode"),
       ("viewers a --viewers 2 --assert rebufering<1%", "did you mean rebuffering"),
