@@ -20,8 +20,6 @@ package final class CountingReader: @unchecked Sendable {
   private let context: TrackContext
   private let log: ReadingLog
   private var span: Span?
-  /// The end of the last whole segment since the last seek.
-  private var loadedEnd: MediaTime?
 
   /// The known properties of the presentation and of the segments that are loaded. `video` and `audio` stay nil.
   package private(set) var streams = ReaderStreams()
@@ -67,7 +65,6 @@ package final class CountingReader: @unchecked Sendable {
   ///   - scope: Its end ends the transfers from here on.
   package func seek(to time: MediaTime?, isAgain: Bool = false, scope: LoadScope) {
     span = nil
-    loadedEnd = nil
     streams.beginning = nil
     source.scope = scope
     source.seek(to: time, isAgain: isAgain)
@@ -142,13 +139,10 @@ package final class CountingReader: @unchecked Sendable {
       streams.live = supply.timing
       streams.liveSegments = supply.reference
     }
-    // A segment of a live track that is skipped ends a span, and is no gap of the list.
-    let isAfterGap = loadedEnd.map { segment.start - $0 > SegmentSource.gapTolerance } ?? false
     let media = LoadedMedia(
       rung: span.place.track.rung, range: segment.range, share: arrival.share, byteCount: arrival.byteCount,
       hasFirstFrame: arrival.hasFirstFrame,
-      followsGap: isAfterGap || span.place.followsGap && arrival.index == span.place.index)
-    if media.isWhole { loadedEnd = media.end }
+      followsGap: span.place.followsGap && arrival.index == span.place.index)
     if let cut = span.cut, let end = cut.end, cut.isExceeded(by: media.end) {
       self.span = nil
       source.endPeriod(of: span.place, at: end)

@@ -83,7 +83,7 @@ final class SegmentSource: @unchecked Sendable {
   private(set) var readEnd: MediaTime?
 
   /// A gap between the segments of two periods that is due to rounded times, or to tracks of different lengths.
-  static let gapTolerance = MediaTime(value: 3, timescale: 10)
+  private static let gapTolerance = MediaTime(value: 3, timescale: 10)
 
   /// The distance from which a seek is worthwhile while the segments are not known: they are rarely shorter.
   private static let worthwhileDistance = MediaTime(value: 2, timescale: 1)

@@ -486,11 +486,6 @@ package final class Viewer: Sendable {
     while let hole = state.holes.first,
       hole.lowerBound <= state.playback.position + BufferedPlayback.instant
     {
-      // After a long stall, a live source goes on at its edge, not behind the hole.
-      if state.live != nil, state.playback.stalledSince != nil {
-        followEdge(&state)
-        if state.holes.isEmpty { return }
-      }
       state.playback.skip(to: max(hole.upperBound, state.playback.position))
       state.holes.removeFirst()
     }
