@@ -117,8 +117,9 @@ struct CountingReaderTests {
         course.withLock { $0.error = error.kind }
       }
     }
+    let requests = recorder.requests.withLock { $0 }
     return course.withLock { course in
-      course.requests = recorder.requests.withLock { $0 }
+      course.requests = requests
       return course
     }
   }
