@@ -63,7 +63,8 @@ final class HTTPConnections: Sendable {
       let kind = Kind(
         connectTimeout: configuration.connectTimeout, proxy: configuration.proxies.proxy(for: url),
         trust: trust,
-        isHTTP1Only: server.map { state.changing.contains($0) } ?? false)
+        // A client that may find HTTP/2 opens one connection, and others once it knows the version.
+        isHTTP1Only: server.map { !$0.isSecure || state.changing.contains($0) } ?? false)
       if let client = state.clients[kind] { return client }
       let client = Self.makeClient(kind, tls)
       state.clients[kind] = client
