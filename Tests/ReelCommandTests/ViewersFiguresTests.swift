@@ -73,7 +73,7 @@ struct ViewersFiguresTests {
     (metrics.status, metrics.redirectCount, metrics.failedAttemptCount) = (200, 1, 1)
     metrics.byteCount = 1_000
     let busy = ReelError(.server, "503 Service Unavailable", at: url.absoluteString, status: 503)
-    tally.record(event(.zero, .failure(busy, host: "a.example", .repeated)))
+    tally.record(event(.zero, .failure(busy, host: "a.example", .repeated(status: 503))))
     tally.record(event(.zero, .request(metrics)))
     let lost = ReelError(.network, "the connection was lost", at: url.absoluteString)
     metrics = RequestMetrics(url: url, purpose: .segment, requestCount: 1)

@@ -235,6 +235,23 @@ struct ViewerRunTests {
     events.compactMap { if case .left(let sums) = $0.kind { sums } else { nil } }
   }
 
+  /// Returns the requests of each look, in the order in which the looks ended.
+  private func requestCounts(_ events: [ViewerEvent]) -> [Int] {
+    var counts: [[Int]: Int] = [:]
+    var ended: [Int] = []
+    for event in events {
+      let look = [event.viewer, event.session, event.look]
+      switch event.kind {
+      case .request(let metrics): counts[look, default: 0] += metrics.requestCount
+      case .left: ended.append(counts.removeValue(forKey: look) ?? 0)
+      default: break
+      }
+    }
+    // None may come after the end of its look.
+    #expect(counts.isEmpty)
+    return ended
+  }
+
   @Test("Viewers come by the ramp, and come again until the run is over")
   func course() async throws {
     let plan = try ViewerPlan(
@@ -258,6 +275,7 @@ struct ViewerRunTests {
     #expect(events.map(\.time) == events.map(\.time).sorted())
     let reported = events.count { if case .request = $0.kind { true } else { false } }
     #expect(reported == requests.count)
+    #expect(requestCounts(events) == sums(events).map(\.requestCount))
   }
 
   @Test("A stay ends a session, and the next one begins at once")
@@ -269,6 +287,7 @@ struct ViewerRunTests {
     let begun = events.filter { if case .began = $0.kind { true } else { false } }
     #expect(begun.map(\.time) == (0..<5).map { .seconds(2 * $0) })
     #expect(sums(events).map(\.ending) == [ViewerSums.Ending](repeating: .left, count: 5))
+    #expect(requestCounts(events) == sums(events).map(\.requestCount))
   }
 
   @Test("A feed is swiped through, then the next session begins")
@@ -308,5 +327,6 @@ struct ViewerRunTests {
     let (events, _, ended) = try await run(plan, cancelAfter: .milliseconds(1500))
     #expect(ended == .milliseconds(1500))
     #expect(sums(events).count == 20)
+    #expect(requestCounts(events) == sums(events).map(\.requestCount))
   }
 }

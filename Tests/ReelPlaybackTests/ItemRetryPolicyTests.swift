@@ -35,6 +35,17 @@ struct ItemRetryPolicyTests {
     #expect(policy.next(after: ReelError(.timedOut, "x")) == .seconds(1))
   }
 
+  @Test("A pause is at least as long as the server asks for, unless that is too long")
+  func retryAfter() {
+    var policy = ItemRetryPolicy()
+    var busy = ReelError(.server, "429 Too Many Requests", status: 429)
+    busy.retryAfter = .milliseconds(1500)
+    let delays = (0..<3).map { _ in policy.next(after: busy) }
+    #expect(delays == [.milliseconds(1500), .milliseconds(1500), .seconds(2)])
+    busy.retryAfter = .seconds(3600)
+    #expect(policy.next(after: busy) == .seconds(4))
+  }
+
   @Test("Playing restores the attempts and the pauses")
   func success() {
     var policy = ItemRetryPolicy(attempts: 2)

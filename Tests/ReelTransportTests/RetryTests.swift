@@ -31,19 +31,24 @@ struct RetryTests {
   func failedAttempts() async throws {
     let faults = [FaultRule("a", .status(503), count: 2), FaultRule("a", .close(after: 40_000), count: 1)]
     try await Origin.use(origin(faults)) { origin in
-      let told = Locked<[ReelError]>([])
+      let (told, statuses) = (Locked<[ReelError]>([]), Locked<[Int?]>([]))
       var request = FetchRequest(url: origin.url("a"), purpose: .segment)
-      request.recordFailedAttempt = { error in told.withLock { $0.append(error) } }
+      request.recordFailedAttempt = { error, status in
+        told.withLock { $0.append(error) }
+        statuses.withLock { $0.append(status) }
+      }
       let response = try await quickFetcher().fetch(request)
       #expect(told.withLock { $0.map(\.status) } == [503, 503])
       #expect(try await response.body.collect(upTo: 1 << 20) == bytes)
       #expect(told.withLock { $0.map(\.kind) } == [.server, .server, .network])
+      // The answer that broke off had a status too.
+      #expect(statuses.withLock { $0 } == [503, 503, 200])
       #expect(told.withLock { $0.allSatisfy { $0.location == origin.url("a").absoluteString } })
     }
     try await Origin.use(origin([FaultRule("a", .status(404))])) { origin in
       let told = Locked<[ReelError]>([])
       var request = FetchRequest(url: origin.url("a"), purpose: .segment)
-      request.recordFailedAttempt = { error in told.withLock { $0.append(error) } }
+      request.recordFailedAttempt = { error, _ in told.withLock { $0.append(error) } }
       let error = await reelError { _ = try await quickFetcher().fetch(request) }
       #expect(error?.status == 404)
       #expect(told.withLock { $0.isEmpty })

@@ -61,10 +61,11 @@ public struct FetchRequest: Sendable {
   package var report: (@Sendable (RequestMetrics) -> Void)?
   /// Called with the change in the number of body bytes that were received but not yet read. Must not block.
   package var recordHeld: (@Sendable (Int) -> Void)?
-  /// Called with the error of each attempt that the fetcher will repeat by itself, before its pause. Must not block.
+  /// Called with the error of each attempt that the fetcher will repeat by itself, before its pause, and with the HTTP
+  /// status of its answer: 200 for one that broke off, nil without an answer. Must not block.
   ///
   /// The error of the last attempt is thrown, by `fetch` or by the body, and is not passed here.
-  package var recordFailedAttempt: (@Sendable (ReelError) -> Void)?
+  package var recordFailedAttempt: (@Sendable (_ error: ReelError, _ status: Int?) -> Void)?
 
   /// Creates a request, by default for the whole of a resource.
   public init(
@@ -354,11 +355,11 @@ extension FetchRequest {
   }
 
   /// Passes each failed attempt to `record` before the request's own handler gets it.
-  package mutating func addFailedAttempt(_ record: @escaping @Sendable (ReelError) -> Void) {
+  package mutating func addFailedAttempt(_ record: @escaping @Sendable (ReelError, _ status: Int?) -> Void) {
     let recordFailedAttempt = recordFailedAttempt
-    self.recordFailedAttempt = { error in
-      record(error)
-      recordFailedAttempt?(error)
+    self.recordFailedAttempt = { error, status in
+      record(error, status)
+      recordFailedAttempt?(error, status)
     }
   }
 }

@@ -85,6 +85,8 @@ public struct ReelError: Error, Sendable, Hashable, Codable {
   public var advice: String?
   /// The HTTP status of the answer that caused an error of kind `server` (RFC 9110 §15); otherwise nil.
   public var status: Int?
+  /// The time for which the server asks to wait (`Retry-After`, RFC 9110 §10.2.3); nil if it does not.
+  package var retryAfter: Duration?
   /// The negative code with which a call into FFmpeg failed (`libavutil/error.h`); nil if the failure has another cause.
   public var ffmpegCode: Int32?
   /// The content that was found instead of playable media, if that is the reason.

@@ -166,7 +166,7 @@ package final class TrafficCounter: Fetching {
     record(1, of: counted, isLocal: isLocal)
     request.addReport { [self] in record($0.requestCount, of: counted, isLocal: isLocal) }
     let url = request.url
-    request.addFailedAttempt { [self] in record($0, of: url) }
+    request.addFailedAttempt { [self] error, _ in record(error, of: url) }
     let sent = request
     let response = try await recording(url) { [base] in try await base.fetch(sent) }
     record(response.requestCount, of: counted, isLocal: isLocal)

@@ -146,7 +146,7 @@ final class HTTPBody: Sendable {
     guard isUntouched || !head.isCompressed else {
       throw explained.reelError(at: head.url, requestCount: session.requestCount)
     }
-    try await fetcher.pause(after: explained, at: head.url, for: session)
+    try await fetcher.pause(after: explained, at: head.url, status: head.status, for: session)
     guard try await resume(from: position) else {
       throw ReelError(
         .network,
@@ -169,7 +169,7 @@ final class HTTPBody: Sendable {
     }
     if isFailure {
       let failure = TransferFailure.connectionLost(reason: outcome)
-      try await fetcher.pause(after: failure, at: head.url, for: session)
+      try await fetcher.pause(after: failure, at: head.url, status: head.status, for: session)
     }
     do {
       guard try await resume(from: position) else {

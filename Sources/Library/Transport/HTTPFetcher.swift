@@ -70,7 +70,8 @@ final class HTTPFetcher: Fetching {
       do {
         return try await follow(plan, for: session, triesRange: triesRange)
       } catch let located as LocatedFailure {
-        try await pause(after: located.failure, at: located.url, for: session)
+        try await pause(
+          after: located.failure, at: located.url, status: located.failure.status, for: session)
         triesRange =
           !triesRange && plan.isForWhole && session.request.purpose == .source
           && located.failure.mayLackRange
@@ -83,8 +84,11 @@ final class HTTPFetcher: Fetching {
 
   /// Waits before the next request after `failure`.
   ///
+  /// - Parameter status: That of the answer; nil without one.
   /// - Throws: The failure as `ReelError` if there is no retry; `CancellationError`.
-  func pause(after failure: TransferFailure, at url: URL, for session: TransferSession) async throws {
+  func pause(
+    after failure: TransferFailure, at url: URL, status: Int?, for session: TransferSession
+  ) async throws {
     if let delay = failure.retryAfter { recordRetryAfter?(url, delay) }
     let error = failure.reelError(
       at: url, requestCount: session.requestCount, proxy: configuration.proxies.proxy(for: url))
@@ -96,7 +100,7 @@ final class HTTPFetcher: Fetching {
       "will try again",
       metadata: ["url": "\(url.logText)", "reason": "\(error.reason)", "delay": "\(delay)"])
     session.recordFailedAttempt()
-    session.request.recordFailedAttempt?(error)
+    session.request.recordFailedAttempt?(error, status)
     try await Task.sleep(for: delay)
   }
 

@@ -111,6 +111,15 @@ enum TransferFailure: Error {
     return nil
   }
 
+  /// The status of the answer; nil without one, or if its body failed.
+  var status: Int? {
+    switch self {
+    case .status(let status, _): status
+    case .malformed(_, let status), .encoding(_, let status): status
+    default: nil
+    }
+  }
+
   /// Returns the error for the caller, after `requestCount` requests, the last one through `proxy`.
   func reelError(at url: URL, requestCount: Int, proxy: HTTPProxies.Proxy? = nil) -> ReelError {
     let location = url.absoluteString
@@ -161,8 +170,10 @@ enum TransferFailure: Error {
       let advice = retryAfter.map {
         "the server asks to come back in \(Int(($0 / .seconds(1)).rounded(.up))) s"
       }
-      return ReelError(
+      var error = ReelError(
         .server, Self.statusText(code) + times, at: location, advice: advice, status: code)
+      error.retryAfter = retryAfter
+      return error
     case .malformed(let reason, let status), .encoding(let reason, let status):
       return ReelError(.server, reason, at: location, status: status)
     case .notAdmitted(var error):

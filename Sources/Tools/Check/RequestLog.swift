@@ -71,7 +71,7 @@ package final class RequestLog: Fetching, ConnectionOpening {
     let record = Record(log: self, index: index, facts: facts)
     var request = request
     request.addReport { record.finish($0) }
-    request.addFailedAttempt { error in record.fail(error) }
+    request.addFailedAttempt { error, _ in record.fail(error) }
     do {
       let response = try await base.fetch(request)
       record.change { facts in

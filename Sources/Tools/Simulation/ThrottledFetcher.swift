@@ -162,6 +162,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
       let isPart = answer.bodyByteCount != nil && answer.bodyByteCount != answer.resourceByteCount
       metrics.status = request.range != nil && (isPart || answer.bodyOffset > 0) ? 206 : 200
     }
+    if simulation == nil { metrics.failedAttemptCount = metrics.requestCount - metrics.redirectCount - 1 }
     let readyAt = departure.time + departure.roundTrip + (behaviour?.wait ?? .zero)
     let transfer = LinkedTransfer(
       scheduler, departure: departure, readyAt: readyAt, began: began, metrics: metrics,

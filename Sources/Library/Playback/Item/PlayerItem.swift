@@ -419,13 +419,18 @@ public struct ItemRetryPolicy: Sendable, Hashable {
     remaining = max(attempts, 0)
   }
 
+  /// The longest `Retry-After` to honour, as in `RetryPolicy`.
+  private static let maximumRetryAfter = Duration.seconds(20)
+
   /// Uses up an attempt and returns the delay before it. Returns nil if the error is final or no attempt is left.
   package mutating func next(after error: ReelError) -> Duration? {
     guard error.isTemporary, remaining > 0 else { return nil }
     var delay = baseDelay
     for _ in 0..<(attempts - remaining) where delay < maximumDelay { delay = delay * 2 }
     remaining -= 1
-    return min(delay, maximumDelay)
+    delay = min(delay, maximumDelay)
+    guard let asked = error.retryAfter, asked <= Self.maximumRetryAfter else { return delay }
+    return max(delay, asked)
   }
 
   /// Makes all attempts available again, after new media was read. The next delay is `baseDelay`.

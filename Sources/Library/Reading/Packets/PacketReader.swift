@@ -106,7 +106,7 @@ package struct ReaderStatus: Sendable {
   /// The reason why the media ends too early, as far as is known; nil if it does not. Unlike `endFault`, also
   /// for containers that do not state where they end, and for MP4 before the end was read.
   package var cut: ReelError?
-  /// The URL of the segment requested last; nil for a media file.
+  /// The URL of the segment that was requested last, or that a seek leads to; nil for a media file.
   package var segmentURL: URL?
   /// The rung that was opened last, with its segments, even if none of them could be read; nil for a media file.
   package var track: RungTrack?

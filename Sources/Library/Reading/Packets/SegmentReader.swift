@@ -112,6 +112,10 @@ final class SegmentReader: PacketReader {
   func seek(to place: KeyFramePlace, scope: LoadScope) throws {
     begin(at: place.seekTime, loop: LoopIteration(), scope: scope)
     placesExactly = false
+    // A limit may end the wait before the segment is requested.
+    if let supply = source.opened?.supply, let index = supply.index(at: place.seekTime) {
+      segmentURL = supply[index]?.url
+    }
   }
 
   func end(before time: MediaTime) { source.endTime = time }
@@ -208,6 +212,7 @@ final class SegmentReader: PacketReader {
     source.scope = scope
     self.loop = loop
     close()
+    segmentURL = nil
     readMedia = [:]
     forgetBeginning()
     search = nil

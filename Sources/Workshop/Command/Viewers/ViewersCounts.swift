@@ -195,7 +195,9 @@ final class ViewersTally: Sendable {
     case .rung(let rung): presence?.rung = rung.bitRate > 0 ? rung.bitRate : nil
     case .latency(let latency): presence?.latency = latency
     case .failure(let error, let host, let consequence):
-      if consequence == .repeated { state.counts.requests[status(error.status), default: 0] += 1 }
+      if case .repeated(let status) = consequence {
+        state.counts.requests[self.status(status), default: 0] += 1
+      }
       state.counts.errors[.init(cause: error.cause, host: host ?? ""), default: 0] += 1
     case .left(let sums):
       presence = nil

@@ -305,7 +305,7 @@ private final class OpeningTraffic: Fetching {
 
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     var request = request
-    request.addFailedAttempt { [self] in record($0) }
+    request.addFailedAttempt { [self] error, _ in record(error) }
     let isMedia = request.purpose != .manifest && request.purpose != .clock
     do {
       return try await base.fetch(request).wrappingBody { [self] body in

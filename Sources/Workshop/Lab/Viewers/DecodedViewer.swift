@@ -23,9 +23,12 @@ package struct DecodedViewer: Sendable {
     watching.account.begin()
     let conditions = Locked(CMCDFetcher.Conditions(isWaiting: true))
     let base = look.fetcher(for: item.source.name) { _ in conditions.withLock { $0 } }
+    var configuration = look.settings.decodingPlayer
+    let runtime = CountedRuntime(configuration.runtime)
+    configuration.runtime = runtime
     let player = Player(
       fetcher: ReportingFetcher(base: base) { send(.request($0)) },
-      configuration: look.settings.decodingPlayer, logger: look.logger)
+      configuration: configuration, logger: look.logger)
     // Each is added where it happens, so that their order is that of the changes.
     player.observeEvents { event in
       if case .stalled = event { conditions.withLock { $0.stallCount += 1 } }
@@ -54,6 +57,7 @@ package struct DecodedViewer: Sendable {
     }
     let time = clock.now
     await player.stopAndWait()
+    await runtime.waitForTasks()
     continuation.finish()
     for await (signal, time) in signals {
       if case .request(let event) = signal { watching.account.add(event, at: time) }

@@ -27,6 +27,7 @@ package final class Viewer: Sendable {
   private let look: ViewerLook
   private let source: MediaSource
   private let rules: LinkPlayback.Rules
+  private let runtime: CountedRuntime
   private let scope: LoadScope
   private let over = TaskWait()
   private let state: Locked<State>
@@ -94,7 +95,7 @@ package final class Viewer: Sendable {
 
   package init(_ look: ViewerLook) {
     self.look = look
-    let runtime = look.settings.player.runtime
+    runtime = CountedRuntime(look.settings.player.runtime)
     source = look.access.source(look.source)
     rules = look.settings.rules
     scope = LoadScope(runtime: runtime)
@@ -118,7 +119,7 @@ package final class Viewer: Sendable {
     let (audio, lookout) = state.withLock { ($0.audio.take(), $0.lookout) }
     withExtendedLifetime(audio) {}
     lookout?.cancel()
-    await lookout?.value
+    await runtime.waitForTasks()
     let now = look.clock.now
     return state.withLock { state in
       state.timer?.cancel()
@@ -531,7 +532,7 @@ package final class Viewer: Sendable {
   /// does not wait for them.
   private func lookForNewer(_ live: LiveSegments, at time: MediaTime, _ state: inout State) {
     guard state.lookout == nil else { return }
-    state.lookout = look.settings.player.runtime.task { [self] in
+    state.lookout = runtime.task { [self] in
       try? await live.update(for: time)
       change { state in
         state.lookout = nil

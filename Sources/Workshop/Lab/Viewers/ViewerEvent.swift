@@ -4,8 +4,7 @@ package import ReelSources
 
 /// Something that happened to a viewer.
 ///
-/// A viewer reports each look at a source from `began` to `left`, and the looks of a session one after the other. A transfer
-/// that the end of a look cancels may be reported after `left`.
+/// A viewer reports each look at a source from `began` to `left`, and the looks of a session one after the other.
 package struct ViewerEvent: Sendable {
   /// The number of the viewer, that of its session, and that of the look in the session, all from 0.
   package let viewer: Int
@@ -42,8 +41,8 @@ package struct ViewerEvent: Sendable {
 
   /// What follows a failure.
   package enum Consequence: Sendable, Hashable {
-    /// The transfer sends its request again.
-    case repeated
+    /// The transfer sends its request again. `status` is that of the answer; nil without one.
+    case repeated(status: Int?)
     /// The viewer goes on as a player does.
     case handled(ErrorLogEntry.Outcome)
     /// The look ends once what is loaded has been shown.

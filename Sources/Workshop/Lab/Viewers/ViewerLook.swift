@@ -94,7 +94,7 @@ struct ReportingFetcher: Fetching, ConnectionOpening {
     var request = request
     let host = request.url.host()
     request.addReport { [report] in report(.request($0)) }
-    request.addFailedAttempt { [report] in report(.failure($0, host: host, .repeated)) }
+    request.addFailedAttempt { [report] in report(.failure($0, host: host, .repeated(status: $1))) }
     return try await base.fetch(request)
   }
 
