@@ -1,9 +1,9 @@
-package import Foundation
+internal import Foundation
 internal import HTTPTypes
 package import ReelCore
 
 /// Adds CMCD of version 1 (CTA-5004) to requests over HTTP: what they are for, and what the player knows at the time.
-package final class CMCDFetcher: Fetching, ConnectionOpening {
+package final class CMCDFetcher: Fetching {
   /// What a player knows when it sends a request.
   package struct Conditions: Sendable, Hashable {
     /// The media that is loaded ahead of the position, of the tracks that the request is for; nil if unknown.
@@ -46,24 +46,21 @@ package final class CMCDFetcher: Fetching, ConnectionOpening {
     (self.session, self.content, self.conditions) = (session, content, conditions)
   }
 
-  package func openConnection(to url: URL) { (base as? any ConnectionOpening)?.openConnection(to: url) }
-
   package func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     guard ServerAddress(request.url) != nil else { return try await base.fetch(request) }
     let cmcd = CMCD(values(of: request))
-    var sent = request
     switch transmission {
     case .header:
+      var sent = request
       for field in cmcd.headerFields {
         if let name = HTTPField.Name(field.name) { sent.headers[name] = field.value }
       }
       return try await base.fetch(sent)
     case .query:
-      sent.url = request.url.settingCMCD(cmcd.queryParameter)
-      var response = try await base.fetch(sent)
-      // What a manifest refers to must not be relative to this query.
-      if response.url == sent.url { response.url = request.url }
-      return response
+      guard let parameter = cmcd.queryParameter else { return try await base.fetch(request) }
+      return try await base.fetch(request) { others in
+        others.filter { !$0.hasPrefix("CMCD=") } + [parameter[...]]
+      }
     }
   }
 
@@ -132,13 +129,26 @@ extension ByteRange {
   fileprivate var cmcdText: String { "\(offset)-" + (end.map { String($0 - 1) } ?? "") }
 }
 
-extension URL {
-  /// Returns the URL with this parameter in its query instead of one of the same name.
-  fileprivate func settingCMCD(_ parameter: String?) -> URL {
-    guard let parameter else { return self }
-    let text = absoluteString.prefix { $0 != "#" }
-    let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-    let others = parts.count < 2 ? [] : parts[1].split(separator: "&").filter { !$0.hasPrefix("CMCD=") }
-    return URL(string: parts[0] + "?" + (others + [parameter[...]]).joined(separator: "&")) ?? self
+extension Fetching {
+  /// Sends a request with other parameters in the query of its URL, which must be one of HTTP.
+  ///
+  /// The response has the URL of the request: what a manifest refers to must not be relative to these parameters.
+  ///
+  /// - Parameter change: Returns all parameters, from those that the URL has. Both are percent-encoded.
+  package func fetch(
+    _ request: FetchRequest, parameters change: ([Substring]) -> [Substring]
+  ) async throws -> FetchResponse {
+    let parts = request.url.absoluteString.prefix { $0 != "#" }
+      .split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    let known = parts.count < 2 ? [] : parts[1].split(separator: "&")
+    let changed = change(known)
+    guard changed != known, let url = URL(string: "\(parts[0])?\(changed.joined(separator: "&"))") else {
+      return try await fetch(request)
+    }
+    var sent = request
+    sent.url = url
+    var response = try await fetch(sent)
+    if response.url == url { response.url = request.url }
+    return response
   }
 }
