@@ -72,9 +72,9 @@ struct ViewersCommandTests {
         "--assert", "failed=0", "--assert", "starts<1", "--stay", "fixed:500ms",
       ]
       let result = try await run(origin, options, directory: folder.path, status: 1)
-      try check(result.outputLines, "viewers.json")
+      try JSONSchema.check(result.outputLines, "viewers.json")
       let lines = try folder.text("r.jsonl").split(separator: "\n").map(String.init)
-      try check(lines, "results.json")
+      try JSONSchema.check(lines, "results.json")
       #expect(try lines.count == number("views", of: try result.object) && lines.count > 3)
       let objects = try folder.objects("r.jsonl")
       #expect(objects.allSatisfy { $0["status"] as? String == "watched" })
@@ -100,7 +100,7 @@ struct ViewersCommandTests {
       }
       let names = ["results-0-of-2.jsonl", "results-1-of-2.jsonl"].map { folder.path($0) }
       let result = try await Command.run(["report"] + names + ["--json"], status: 0)
-      try check(result.outputLines, "report.json")
+      try JSONSchema.check(result.outputLines, "report.json")
       let report = try result.object
       let views = try #require(report["views"] as? [String: Any])
       #expect(views["viewers"] as? Int == 5 && views["count"] as? Int == 5)
@@ -287,19 +287,6 @@ struct ViewersCommandTests {
       #expect(text.hasSuffix("# EOF\n"))
       command.interrupt()
       #expect(try await command.result().status == 130)
-    }
-  }
-
-  // MARK: - Private
-
-  private func check(_ lines: [String], _ name: String) throws {
-    let schema = try JSONSchema(contentsOf: Document.root.appending(path: "Docs/schemas/\(name)"))
-    for line in lines {
-      do {
-        try schema.check(try JSONSerialization.jsonObject(with: Data(line.utf8)))
-      } catch {
-        Issue.record("\(name): \(error)\n\(line.prefix(2_000))")
-      }
     }
   }
 }

@@ -109,3 +109,17 @@ struct Document: CustomTestStringConvertible {
     return nil
   }
 }
+
+extension JSONSchema {
+  /// Checks lines of JSON by a schema of `Docs/schemas`.
+  static func check(_ lines: [some StringProtocol], _ name: String) throws {
+    let schema = try JSONSchema(contentsOf: Document.root.appending(path: "Docs/schemas/\(name)"))
+    for line in lines {
+      do {
+        try schema.check(try JSONSerialization.jsonObject(with: Data(line.utf8)))
+      } catch {
+        Issue.record("\(name): \(error)\n\(line.prefix(2_000))")
+      }
+    }
+  }
+}
