@@ -28,7 +28,7 @@ struct PlayPage {
           + "states it. Red: stalls.")
       page.add("Skipped", skipped(summary), note: skippedNote(summary))
       page.add("Failures", failures(summary))
-      page.add("Assertions", assertions(summary))
+      page.add("Assertions", Table(assertions: summary.assertions ?? []).html())
       page.add("Rungs", rungs(summary))
       page.add("Events", events(recording), note: eventNote(recording))
     }
@@ -172,13 +172,6 @@ struct PlayPage {
           TextLayout.truncated(Redaction.clean("\(failure.error)"), to: 300), PlayText.outcome(of: failure),
         ]
       }, numbers: 0..<1
-    ).html()
-  }
-
-  private func assertions(_ summary: PlayRecordSummary) -> String {
-    Table(
-      ["assertion", "met", "value"],
-      (summary.assertions ?? []).map { [$0.assertion, $0.isMet ? "yes" : "no", $0.finding] }, numbers: 2..<3
     ).html()
   }
 

@@ -11,6 +11,14 @@ extension AssertionOutcome {
   }
 }
 
+extension Table {
+  /// Assertions, whether they are met, and what was found.
+  init(assertions: [AssertionOutcome]) {
+    let rows = assertions.map { [$0.assertion, $0.isMet ? "yes" : "no", $0.finding] }
+    self.init(["assertion", "met", "value"], rows, numbers: 2..<3)
+  }
+}
+
 extension WalkReport {
   /// Returns the text of the report: a line with the settings, the waits as a table, hits, stalls, bytes,
   /// memory, failures; with `includingSwipes`, a table of all swipes before them.
