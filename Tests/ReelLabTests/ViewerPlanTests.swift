@@ -9,7 +9,7 @@ import Testing
 struct ViewerPlanTests {
   private func plan(
     viewers: Int = 1000, stay: DwellSpec? = nil, _ choice: ViewerPlan.Choice = .inOrder(count: 3),
-    decodeShare: Double = 0, seed: UInt64 = 0, shard: ViewerPlan.Shard = .init(index: 0, count: 1)
+    decodeShare: Double = 0, seed: UInt64 = 0, shard: (index: Int, count: Int) = (0, 1)
   ) throws -> ViewerPlan {
     try ViewerPlan(
       viewerCount: viewers, ramp: .seconds(30), duration: .seconds(600), stay: stay, choice: choice,
@@ -29,8 +29,7 @@ struct ViewerPlanTests {
     let whole = try plan(viewers: 100, stay: stay, choice, decodeShare: 0.1)
     var viewers: [Int] = []
     for index in 0..<3 {
-      let part = try plan(
-        viewers: 100, stay: stay, choice, decodeShare: 0.1, shard: .init(index: index, count: 3))
+      let part = try plan(viewers: 100, stay: stay, choice, decodeShare: 0.1, shard: (index, 3))
       viewers += part.viewers
       for viewer in part.viewers {
         #expect(part.arrival(of: viewer) == whole.arrival(of: viewer))

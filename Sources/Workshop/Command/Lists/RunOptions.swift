@@ -135,18 +135,12 @@ struct ListOptions: ParsableArguments {
     }
   }
 
-  func shardSpec() throws -> Shard? {
-    guard let shard else { return nil }
-    return try OptionValue.read(of: "--shard") { () throws(ReelError) in
-      try Shard(parsing: shard, environment: ProcessInfo.processInfo.environment)
-    }
-  }
+  func shardSpec() throws -> Shard? { try Shard.option(shard) }
 
   func resultsPath(output: String) -> String {
     if let results { return results }
     let shard = try? shardSpec()
-    let name = shard.map { "results-\($0.index)-of-\($0.count).jsonl" } ?? "results.jsonl"
-    return OutputFolder.path(name, in: output)
+    return OutputFolder.path(shard?.resultsName ?? "results.jsonl", in: output)
   }
 
   /// Returns the time between two sources of a host.
@@ -196,6 +190,18 @@ struct Shard: Sendable, Equatable {
 
   /// The variables that `auto` reads: of Kubernetes Indexed Jobs, Slurm job arrays and AWS Batch array jobs.
   static let variables = ["JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID", "AWS_BATCH_JOB_ARRAY_INDEX"]
+
+  /// The name of the file of results, unless `--results` names another one.
+  var resultsName: String { "results-\(index)-of-\(count).jsonl" }
+
+  /// Parses the value of `--shard`; nil without one. Throws `ValidationError`.
+  static func option(_ text: String?) throws -> Shard? {
+    try text.map { text in
+      try OptionValue.read(of: "--shard") { () throws(ReelError) in
+        try Shard(parsing: text, environment: ProcessInfo.processInfo.environment)
+      }
+    }
+  }
 
   /// Parses `I/N` or `auto/N`. Throws `ReelError.usage`.
   init(parsing text: String, environment: [String: String]) throws(ReelError) {

@@ -265,19 +265,10 @@ struct ViewersCommand: AsyncParsableCommand {
     try link.map { text throws(ReelError) in try LinkMix(parsing: text, unlessIdeal: .all) }
   }
 
-  func shardSpec() throws -> Shard? {
-    try shard.map { text in
-      try OptionValue.read(of: "--shard") { () throws(ReelError) in
-        try Shard(parsing: text, environment: ProcessInfo.processInfo.environment)
-      }
-    }
-  }
+  func shardSpec() throws -> Shard? { try Shard.option(shard) }
 
   /// The file of `--results`; nil for none.
-  func resultsPath() throws -> String? {
-    if let results { return results }
-    return try shardSpec().map { "results-\($0.index)-of-\($0.count).jsonl" }
-  }
+  func resultsPath() throws -> String? { try results ?? shardSpec()?.resultsName }
 
   /// What was chosen, for the page.
   var facts: [(name: String, value: String)] {

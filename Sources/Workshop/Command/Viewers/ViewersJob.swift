@@ -72,12 +72,10 @@ struct ViewersJob {
   }
 
   private func makePlan(_ sources: ViewerSources) throws -> ViewerPlan {
-    let shard = try command.shardSpec()
-    return try ViewerPlan(
+    try ViewerPlan(
       viewerCount: command.viewers, ramp: .seconds(command.ramp), duration: .seconds(command.duration),
       stay: try command.staySpec(), choice: sources.choice, decodeShare: try command.decodeShare(),
-      seed: command.seed,
-      shard: .init(index: shard?.index ?? 0, count: shard?.count ?? 1))
+      seed: command.seed, shard: try command.shardSpec().map { ($0.index, $0.count) } ?? (0, 1))
   }
 
   /// Throws `ReelError` of kind `usage` if the system allows fewer open files than viewers may have connections.

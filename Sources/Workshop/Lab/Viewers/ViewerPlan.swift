@@ -7,7 +7,7 @@ internal import ReelSimulation
 ///
 /// The plan depends only on its parameters, and a viewer only on its number: a viewer comes at the same time and watches
 /// the same in whichever shard it is.
-package struct ViewerPlan: Sendable, Hashable {
+package struct ViewerPlan: Sendable {
   /// What the sessions of viewers consist of.
   package enum Choice: Sendable, Hashable {
     /// One source, in the order of a list of this many. Each viewer begins with the source after that of the viewer
@@ -17,15 +17,6 @@ package struct ViewerPlan: Sendable, Hashable {
     case weighted([Double])
     /// The items of a feed, swiped through once.
     case feed(Feed, SwipeSpec)
-  }
-
-  /// One of several machines that have a part of the viewers each.
-  package struct Shard: Sendable, Hashable {
-    /// From 0 to `count` - 1.
-    package let index: Int
-    package let count: Int
-
-    package init(index: Int, count: Int) { (self.index, self.count) = (index, count) }
   }
 
   /// What a viewer does from its coming to its leaving.
@@ -49,26 +40,27 @@ package struct ViewerPlan: Sendable, Hashable {
     package let dwell: Duration?
   }
 
-  /// The viewers of all shards.
-  package let viewerCount: Int
-  /// The time from the first viewer's coming until all have come.
-  package let ramp: Duration
   /// The time from the first viewer's coming until all leave.
   package let duration: Duration
-  package let seed: UInt64
+  /// The viewers of all shards, and the time from the first one's coming until all have come.
+  private let viewerCount: Int
+  private let ramp: Duration
+  private let seed: UInt64
   private let stay: DwellSpec?
+  /// The numbers of the viewers of this shard, in the order in which they come.
+  package let viewers: StrideTo<Int>
   private let choice: Choice
-  private let shard: Shard
-  private let decoding: Set<Int>
+  private var decoding: Set<Int> = []
 
   /// - Parameters:
   ///   - stay: How long a session lasts: `fixed` or `exponential`. Nil until its last look ends.
   ///   - decodeShare: The share of the viewers that decode, from 0 to 1: of all viewers, to the nearest whole number.
+  ///   - shard: One of `count` machines that have a part of the viewers each, by its index from 0.
   /// - Throws: `ReelError` of kind `usage` for no viewers, no sources, weights that are negative or all 0, another
   ///   `stay`, and the errors of `WalkPlan` for a feed.
   package init(
     viewerCount: Int, ramp: Duration, duration: Duration, stay: DwellSpec? = nil, choice: Choice,
-    decodeShare: Double = 0, seed: UInt64 = 0, shard: Shard = Shard(index: 0, count: 1)
+    decodeShare: Double = 0, seed: UInt64 = 0, shard: (index: Int, count: Int) = (0, 1)
   ) throws(ReelError) {
     guard viewerCount > 0 else { throw ReelError(.usage, "the number of viewers must be at least 1") }
     switch stay {
@@ -91,14 +83,10 @@ package struct ViewerPlan: Sendable, Hashable {
     self.stay = stay
     self.choice = choice
     self.seed = seed
-    self.shard = shard
-    decoding = Set(
-      Self.order(of: viewerCount, for: "decode", seed: seed)
-        .prefix(Int((Double(viewerCount) * min(max(decodeShare, 0), 1)).rounded())))
+    viewers = stride(from: shard.index, to: viewerCount, by: shard.count)
+    let decodingCount = Int((Double(viewerCount) * min(max(decodeShare, 0), 1)).rounded())
+    decoding = Set(order(for: "decode").prefix(decodingCount))
   }
-
-  /// The numbers of the viewers of this shard, in the order in which they come.
-  package var viewers: StrideTo<Int> { stride(from: shard.index, to: viewerCount, by: shard.count) }
 
   /// The time at which a viewer comes, after the first one.
   package func arrival(of viewer: Int) -> Duration { ramp * viewer / viewerCount }
@@ -108,12 +96,13 @@ package struct ViewerPlan: Sendable, Hashable {
 
   /// Returns all viewers in an order that depends only on the seed and a purpose, for shares of them.
   package func order(for purpose: String) -> [Int] {
-    Self.order(of: viewerCount, for: purpose, seed: seed)
+    let keys = (0..<viewerCount).map { hash(purpose, $0, 0) }
+    return (0..<viewerCount).sorted { (keys[$0], $0) < (keys[$1], $1) }
   }
 
   /// Returns a session of a viewer.
   package func session(_ number: Int, of viewer: Int) -> Session {
-    var random = SplitMix64(seed: Self.hash("session", viewer, number, seed: seed))
+    var random = SplitMix64(seed: hash("session", viewer, number))
     let id = Self.uuid(random.next(), random.next())
     let stay = stay?.draw(&random)
     let looks: [Look]
@@ -153,12 +142,7 @@ package struct ViewerPlan: Sendable, Hashable {
     return weights.lastIndex { $0 > 0 } ?? 0
   }
 
-  private static func order(of count: Int, for purpose: String, seed: UInt64) -> [Int] {
-    let keys = (0..<count).map { hash(purpose, $0, 0, seed: seed) }
-    return (0..<count).sorted { (keys[$0], $0) < (keys[$1], $1) }
-  }
-
-  private static func hash(_ purpose: String, _ viewer: Int, _ number: Int, seed: UInt64) -> UInt64 {
+  private func hash(_ purpose: String, _ viewer: Int, _ number: Int) -> UInt64 {
     var hash = FNV1a()
     hash.combine(purpose)
     var random = SplitMix64(seed: hash.value ^ seed)
@@ -168,18 +152,9 @@ package struct ViewerPlan: Sendable, Hashable {
 
   /// A UUID of random bits (RFC 9562 §5.4).
   private static func uuid(_ high: UInt64, _ low: UInt64) -> String {
-    let high = high & ~0xf000 | 0x4000
-    let low = low & ~(3 << 62) | 1 << 63
-    let digits = [high, low].map { number in
-      let text = String(number, radix: 16)
-      return String(repeating: "0", count: 16 - text.count) + text
-    }.joined()
-    var parts: [Substring] = []
-    var rest = digits[...]
-    for length in [8, 4, 4, 4, 12] {
-      parts.append(rest.prefix(length))
-      rest = rest.dropFirst(length)
+    let (high, low) = (high & ~0xf000 | 0x4000, low & ~(3 << 62) | 1 << 63)
+    return withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { bytes in
+      UUID(uuid: bytes.load(as: uuid_t.self)).uuidString.lowercased()
     }
-    return parts.joined(separator: "-")
   }
 }
