@@ -23,12 +23,12 @@ struct ViewersFiguresTests {
   /// A viewer who starts after 400 ms, plays from 0.5 s on, and stalls from 2 s to 3 s.
   private var tally: ViewersTally {
     let tally = ViewersTally()
-    tally.record(event(.zero, .began(source: 0, id: "")))
+    tally.record(event(.zero, .began))
     tally.record(event(.milliseconds(100), .rung(ItemRung(id: "1", bitRate: 400_000))))
     tally.record(event(.milliseconds(400), .started(after: .milliseconds(400))))
-    tally.record(event(.milliseconds(500), .playing(after: .milliseconds(500))))
+    tally.record(event(.milliseconds(500), .playing))
     tally.record(event(.seconds(2), .stalled))
-    tally.record(event(.seconds(3), .resumed(after: .seconds(1))))
+    tally.record(event(.seconds(3), .playing))
     return tally
   }
 
@@ -52,9 +52,9 @@ struct ViewersFiguresTests {
   @Test("A viewer who has left is not there, and its failure has a cause and a host")
   func left() {
     let tally = tally
-    tally.record(event(.seconds(4), viewer: 1, .began(source: 0, id: "")))
+    tally.record(event(.seconds(4), viewer: 1, .began))
     #expect(tally.extremes.mostPresent == 2)
-    var sums = ViewerSums(source: 0, name: "a", decodes: false, began: .zero)
+    var sums = ViewerSums(source: 0, decodes: false, began: .zero)
     sums.ending = .failed(ReelError(.server, "404 Not Found", at: "http://cdn.example/a.m3u8", status: 404))
     sums.latency = .seconds(6)
     tally.record(event(.seconds(4), viewer: 1, .left(sums)))

@@ -45,28 +45,32 @@ struct ViewerScene: Sendable {
     let (fetcher, path) = try server(simulation)
     let base = OrderedFetcher(base: fetcher)
     let network = ThrottledFetcher(base, link: try LinkSpec(parsing: link), in: simulation)
-    var player = PlayerConfiguration()
-    simulation.apply(to: &player)
-    player.decoders = ModelledDecoders(cost: DecodeCost(frame: .zero), in: simulation)
-    var settings = try ViewerSettings(player, model: model)
+    var settings = try Self.settings(in: simulation, model: model)
     if let peakBitRate {
       settings.player.adaptsBitRate = false
       settings.player.loading.preferredPeakBitRate = peakBitRate
     }
-    let plan = try ViewerPlan(viewerCount: 1, ramp: .zero, duration: duration, choice: .inOrder(count: 1))
     let events = Locked<[ViewerEvent.Kind]>([])
     let end = simulation.now + duration
     let ending = try await simulation.runToRest { [settings] in
       let source = MediaSource.url(URL(string: "http://origin\(path)") ?? URL(fileURLWithPath: "/"))
       let look = ViewerLook(
-        at: 0, in: plan.session(0, of: 0), access: ViewerAccess(fetcher: network) { _ in source },
-        settings: settings, until: end, logger: silentLogger
+        at: 0, session: "1", access: ViewerAccess(fetcher: network) { _ in source }, settings: settings,
+        until: end, logger: silentLogger
       ) { event, _ in events.withLock { $0.append(event) } }
       return decodes ? await DecodedViewer(look).run() : await Viewer(look).run()
     }
     let all = events.withLock { $0 }
     let sums = all.compactMap { if case .left(let sums) = $0 { sums } else { nil } }
     return Outcome(ending: ending, sums: sums[0], events: all, urls: base.urls.withLock { $0 })
+  }
+
+  /// The settings of viewers whose decoders take no time.
+  static func settings(in simulation: SimulatedRuntime, model: PlayerModel? = nil) throws -> ViewerSettings {
+    var player = PlayerConfiguration()
+    simulation.apply(to: &player)
+    player.decoders = ModelledDecoders(cost: DecodeCost(frame: .zero), in: simulation)
+    return try ViewerSettings(player, model: model)
   }
 
   // MARK: Servers

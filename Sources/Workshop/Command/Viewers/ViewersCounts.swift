@@ -187,7 +187,7 @@ final class ViewersTally: Sendable {
       state.counts.views += 1
     case .request(let metrics): add(metrics, to: &state.counts)
     case .started(let startup): state.counts.starts.append(startup)
-    case .playing, .resumed: presence?.phase = .playing
+    case .playing: presence?.phase = .playing
     case .stalled:
       presence?.phase = .waiting
       state.counts.stalls += 1

@@ -18,8 +18,7 @@ package struct DecodedViewer: Sendable {
     let send = { @Sendable (signal: Signal) -> Void in continuation.yield((signal, clock.now)) }
     let item = PlayerItem(look.access.source(look.source), headers: look.access.headers)
     item.preferredForwardBufferDuration = look.settings.buffer
-    var watching = Watching(
-      account: ViewerAccount(look, name: item.source.name, decodes: true), item: item)
+    var watching = Watching(account: ViewerAccount(look, decodes: true), item: item)
     watching.account.begin()
     let conditions = Locked(CMCDFetcher.Conditions(isWaiting: true))
     let base = look.fetcher(for: item.source.name) { _ in conditions.withLock { $0 } }
@@ -82,39 +81,21 @@ private enum Signal: Sendable {
 private struct Watching {
   var account: ViewerAccount
   let item: PlayerItem
-  /// The time at which a stall began, or a jump, until playback goes on.
-  private var waitsSince: Duration?
-  /// The rung on show, and the time that was played before it.
-  private var rung: (ItemRung, playedBefore: Duration)?
-  private var failureCount = 0
-
-  init(account: ViewerAccount, item: PlayerItem) { (self.account, self.item) = (account, item) }
+  var failureCount = 0
 
   /// Returns how the look ends, if it does.
   mutating func take(_ signal: Signal, at time: Duration) -> ViewerSums.Ending? {
     addFailures(at: time)
     switch signal {
     case .event(.firstFrame(_, let after)): account.add(.started(after: after), at: time)
-    case .event(.stalled):
-      waitsSince = time
-      account.add(.stalled, at: time)
-    case .event(.jumpedToLive):
-      waitsSince = waitsSince ?? time
-      account.add(.jumped, at: time)
+    case .event(.stalled): account.add(.stalled, at: time)
+    case .event(.jumpedToLive): account.add(.jumped, at: time)
     case .event(.playedToEnd): return .played
     case .event(.failed(let error)): return .failed(error)
-    case .status(.playing):
-      if let since = waitsSince.take() {
-        account.add(.resumed(after: time - since), at: time)
-      } else if account.sums.playing == nil {
-        account.add(.playing(after: account.elapsed(at: time)), at: time)
-      }
+    case .status(.playing): account.add(.playing, at: time)
     case .rung(let id):
-      endRung(at: time)
       // The ladder is that of the first period.
-      let rung = item.ladder.rungs.first { $0.id == id } ?? ItemRung(id: id, bitRate: 0)
-      self.rung = (rung, account.sums.times.closed(at: time)[.playing])
-      account.add(.rung(rung), at: time)
+      account.add(.rung(item.ladder.rungs.first { $0.id == id } ?? ItemRung(id: id, bitRate: 0)), at: time)
     case .request(let event): account.add(event, at: time)
     case .tick: if let latency = item.liveLatency.value { account.add(.latency(latency), at: time) }
     case .over: return .left
@@ -125,7 +106,6 @@ private struct Watching {
 
   mutating func end(_ ending: ViewerSums.Ending, at time: Duration) {
     addFailures(at: time)
-    endRung(at: time)
     account.end(ending, at: time)
   }
 
@@ -138,11 +118,5 @@ private struct Watching {
       account.add(
         entry.error, entry.outcome == .failed ? .final : .handled(entry.outcome), at: time)
     }
-  }
-
-  /// Counts what was played of the rung on show.
-  private mutating func endRung(at time: Duration) {
-    guard let (rung, before) = rung.take() else { return }
-    account.sums.add(account.sums.times.closed(at: time)[.playing] - before, of: rung)
   }
 }

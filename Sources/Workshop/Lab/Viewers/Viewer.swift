@@ -45,6 +45,14 @@ package final class Viewer: Sendable {
     init(start: MediaTime?, scope: LoadScope) { (self.start, self.scope) = (start, scope) }
   }
 
+  /// The first frame of a job.
+  private enum FirstFrame {
+    case missing
+    /// What it needs of the video is loaded.
+    case loaded
+    case shown
+  }
+
   private struct State {
     var account: ViewerAccount
     var playback: BufferedPlayback
@@ -58,11 +66,7 @@ package final class Viewer: Sendable {
     var room: [TaskWait?] = [nil, nil]
     /// Where media is missing, which playback skips.
     var holes: [Range<Double>] = []
-    /// True once what the first frame of the job needs of the video is loaded; and once that frame is on show.
-    var hasFrame = false
-    var isShown = false
-    /// The time at which a stall began, or a jump, until playback goes on.
-    var waitsSince: Duration?
+    var firstFrame = FirstFrame.missing
     var rung: ItemRung?
     /// The throughput by which rungs are chosen; nil if it is not known.
     var throughput: Double?
@@ -81,10 +85,8 @@ package final class Viewer: Sendable {
     var lookout: Task<Void, Never>?
     /// The failure with which the look ends once what is loaded has been played.
     var failure: ReelError?
-    var ending: ViewerSums.Ending?
-    var endedAt = Duration.zero
-    var timer: (any ScheduledCall)?
-    var timerAt = Duration.zero
+    var end: (ending: ViewerSums.Ending, time: Duration)?
+    var timer: (call: any ScheduledCall, time: Duration)?
   }
 
   /// The least hole that playback skips, in seconds.
@@ -100,7 +102,7 @@ package final class Viewer: Sendable {
     rules = look.settings.rules
     scope = LoadScope(runtime: runtime)
     let state = State(
-      account: ViewerAccount(look, name: source.name, decodes: false),
+      account: ViewerAccount(look, decodes: false),
       playback: BufferedPlayback(trackCount: 1, rules: rules, at: look.clock.now),
       retry: look.settings.player.retryPolicy, job: Job(start: nil, scope: LoadScope(runtime: runtime)))
     self.state = Locked(state, rank: .observation)
@@ -122,9 +124,10 @@ package final class Viewer: Sendable {
     await runtime.waitForTasks()
     let now = look.clock.now
     return state.withLock { state in
-      state.timer?.cancel()
-      state.account.end(state.ending ?? .left, at: state.ending == nil ? now : state.endedAt)
-      return state.ending ?? .left
+      state.timer?.call.cancel()
+      let (ending, time) = state.end ?? (.left, now)
+      state.account.end(ending, at: time)
+      return ending
     }
   }
 
@@ -295,10 +298,8 @@ package final class Viewer: Sendable {
       if kind == .video {
         if media.hasFirstFrame { job.firstFrame.finish(.success(())) }
         let needsAll = rules.firstFrame?.wholeSegment ?? false
-        state.hasFrame = state.hasFrame || (needsAll ? media.isWhole : media.hasFirstFrame)
-        if media.isWhole {
-          let duration = (media.range.upperBound - media.range.lowerBound).seconds
-          state.account.sums.add(.seconds(duration), of: ItemRung(media.rung))
+        if state.firstFrame == .missing, needsAll ? media.isWhole : media.hasFirstFrame {
+          state.firstFrame = .loaded
         }
       }
       state.playback.updateFilling(index)
@@ -442,7 +443,7 @@ package final class Viewer: Sendable {
     state.withLock { state in
       state.playback.go(to: look.clock.now)
       let result = body(&state)
-      if state.ending == nil { settle(&state) }
+      if state.end == nil { settle(&state) }
       return result
     }
   }
@@ -454,22 +455,16 @@ package final class Viewer: Sendable {
       state.playback.updateFilling(index)
       if state.playback.tracks[index].isFilling { state.room[index].take()?.finish(.success(())) }
     }
-    if !state.isShown, state.hasFrame, hasRest(state.playback) {
-      state.isShown = true
+    if state.firstFrame == .loaded, hasRest(state.playback) {
+      state.firstFrame = .shown
       // Not after a jump.
       if state.account.sums.start == nil {
         state.account.add(.started(after: state.account.elapsed(at: now)), at: now)
       }
     }
-    switch state.playback.play(mayBegin: state.isShown) {
-    case .began, .resumed:
-      if let since = state.waitsSince.take() {
-        state.account.add(.resumed(after: now - since), at: now)
-      } else {
-        state.account.add(.playing(after: state.account.elapsed(at: now)), at: now)
-      }
+    switch state.playback.play(mayBegin: state.firstFrame == .shown) {
+    case .began, .resumed: state.account.add(.playing, at: now)
     case .stalled:
-      state.waitsSince = now
       state.followsAt = now
       state.account.add(.stalled, at: now)
     case nil: break
@@ -546,10 +541,9 @@ package final class Viewer: Sendable {
     let now = state.playback.now
     state.job.jump.finish(.success(()))
     state.job = Job(start: place, scope: LoadScope(runtime: scope.runtime))
-    state.waitsSince = state.waitsSince ?? now
     state.playback = BufferedPlayback(trackCount: state.playback.tracks.count, rules: rules, at: now)
     (state.origin, state.ends, state.room, state.holes) = (nil, [nil, nil], [nil, nil], [])
-    (state.hasFrame, state.isShown) = (false, false)
+    state.firstFrame = .missing
     state.liveTarget = nil
     state.account.add(.jumped, at: now)
   }
@@ -557,7 +551,7 @@ package final class Viewer: Sendable {
   private func finishIfOver(_ state: inout State) {
     if state.playback.now >= look.end { return finish(.left, &state) }
     guard let end = state.playback.end else { return }
-    if !state.isShown {
+    if state.firstFrame != .shown {
       let empty = ReelError(.badMedia, "no video in the media", at: source.name)
       finish(.failed(state.failure ?? empty), &state)
     } else if state.playback.position >= end - BufferedPlayback.instant {
@@ -566,23 +560,23 @@ package final class Viewer: Sendable {
   }
 
   private func finish(_ ending: ViewerSums.Ending, _ state: inout State) {
-    guard state.ending == nil else { return }
-    (state.ending, state.endedAt) = (ending, state.playback.now)
+    guard state.end == nil else { return }
+    state.end = (ending, state.playback.now)
     over.finish(.success(()))
   }
 
   /// Sets the timer for what comes next although nothing arrives.
   private func schedule(_ state: inout State) {
-    guard state.ending == nil else { return }
+    guard state.end == nil else { return }
     let playback = state.playback
     var next = min(look.end, playback.nextTime ?? look.end)
     if let hole = state.holes.first?.lowerBound { next = min(next, playback.time(of: hole) ?? next) }
     if let end = playback.end { next = min(next, playback.time(of: end) ?? next) }
     if state.live != nil { next = min(next, state.followsAt) }
-    if state.timer != nil, state.timerAt <= next { return }
-    state.timer?.cancel()
-    state.timerAt = next
-    state.timer = look.clock.schedule(at: next) { [weak self] in self?.change { $0.timer = nil } }
+    if let timer = state.timer, timer.time <= next { return }
+    state.timer?.call.cancel()
+    let call = look.clock.schedule(at: next) { [weak self] in self?.change { $0.timer = nil } }
+    state.timer = (call, next)
   }
 }
 

@@ -15,21 +15,19 @@ package struct ViewerEvent: Sendable {
   package let kind: Kind
 
   package enum Kind: Sendable {
-    /// The viewer begins to load a source, which is known by its index in the plan. `id` is that of the session.
-    case began(source: Int, id: String)
+    /// The viewer begins to load a source.
+    case began
     /// A transfer has succeeded, failed or been cancelled. Its bytes count from here.
     case request(RequestMetrics)
     /// The first frame was on show, `after` the beginning of the look: the wait that `reel play` calls its start.
     case started(after: Duration)
-    /// Enough was loaded to play, `after` the beginning of the look.
-    case playing(after: Duration)
+    /// Playback begins, or goes on after a stall or a jump: enough is loaded.
+    case playing
     /// The loaded media has run out.
     case stalled
     /// Playback of a live source that was too far behind jumps towards the live edge, and waits for media there.
     case jumped
-    /// A stall or the wait after a jump has ended. It lasted for `after`.
-    case resumed(after: Duration)
-    /// The next segments of video belong to this rung.
+    /// The next segments of video belong to this rung; of a viewer that decodes, the next frames.
     case rung(ItemRung)
     /// How far playback of a live source is behind the live edge.
     case latency(Duration)
@@ -65,40 +63,27 @@ package struct ViewerSums: Sendable, Hashable {
     case failed(ReelError)
   }
 
-  /// A rung, and how much of it was loaded.
-  package struct LoadedRung: Sendable, Hashable {
-    package let rung: ItemRung
-    package var media: Duration
-  }
-
   /// The index of the source in the plan.
   package let source: Int
-  /// The name of the source as this viewer requested it.
-  package let name: String
   package var ending = Ending.left
-  /// The waits from the beginning of the look until the first frame was on show, and until playback began; nil if that
-  /// did not happen.
+  /// The wait from the beginning of the look until the first frame was on show; nil if none was.
   package var start: Duration?
-  package var playing: Duration?
   package var stallCount = 0
-  /// The use of the time, up to the end of the look: `times.rebufferingRatio` is its rebuffering share.
+  /// The use of the time, up to the end of the look. A frame that stays on show over missing media counts as played.
   package var times: PlaybackTimes
   /// The requests that were sent, with redirects and those that were repeated, and the bytes of their answers.
   package var requestCount = 0
   package var byteCount: Int64 = 0
   /// The failures, whatever followed them.
   package var failureCount = 0
-  /// The video that was loaded of each rung, in the order in which the rungs were first loaded. Of a viewer that decodes,
-  /// the video that was played.
-  package var rungs: [LoadedRung] = []
   /// The last latency of a live source; nil for others.
   package var latency: Duration?
   /// True if the viewer decoded what it watched.
   package let decodes: Bool
 
   /// - Parameter began: The time at which the look begins.
-  init(source: Int, name: String, decodes: Bool, began: Duration) {
-    (self.source, self.name, self.decodes) = (source, name, decodes)
+  init(source: Int, decodes: Bool, began: Duration) {
+    (self.source, self.decodes) = (source, decodes)
     times = PlaybackTimes(start: began)
     times.record(.status(.waitingToPlayAtSpecifiedRate(.evaluatingBufferingRate)), at: began)
   }
@@ -113,26 +98,14 @@ package struct ViewerSums: Sendable, Hashable {
     case .started(let after):
       start = after
       times.record(.firstFrame, at: time)
-    case .playing(let after):
-      playing = after
-      times.record(.status(.playing), at: time)
+    case .playing: times.record(.status(.playing), at: time)
     case .stalled:
       stallCount += 1
       times.record(.status(.waitingToPlayAtSpecifiedRate(.toMinimizeStalls)), at: time)
     case .jumped:
       times.record(.status(.waitingToPlayAtSpecifiedRate(.evaluatingBufferingRate)), at: time)
-    case .resumed: times.record(.status(.playing), at: time)
     case .latency(let latency): self.latency = latency
     case .failure: failureCount += 1
-    }
-  }
-
-  /// Adds video that was loaded of a rung.
-  mutating func add(_ media: Duration, of rung: ItemRung) {
-    if let index = rungs.firstIndex(where: { $0.rung == rung }) {
-      rungs[index].media += media
-    } else {
-      rungs.append(LoadedRung(rung: rung, media: media))
     }
   }
 }

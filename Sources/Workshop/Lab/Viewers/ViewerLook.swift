@@ -21,10 +21,10 @@ package struct ViewerLook: Sendable {
   let report: @Sendable (ViewerEvent.Kind, Duration) -> Void
 
   package init(
-    at source: Int, in session: ViewerPlan.Session, access: ViewerAccess, settings: ViewerSettings,
-    until end: Duration, logger: Logger, report: @escaping @Sendable (ViewerEvent.Kind, Duration) -> Void
+    at source: Int, session id: String, access: ViewerAccess, settings: ViewerSettings, until end: Duration,
+    logger: Logger, report: @escaping @Sendable (ViewerEvent.Kind, Duration) -> Void
   ) {
-    (self.source, id) = (source, session.id)
+    (self.source, self.id) = (source, id)
     (self.access, self.settings, self.end) = (access, settings, end)
     (self.logger, self.report) = (logger, report)
   }
@@ -55,10 +55,10 @@ struct ViewerAccount: Sendable {
   private let look: ViewerLook
   private let began: Duration
 
-  init(_ look: ViewerLook, name: String, decodes: Bool) {
+  init(_ look: ViewerLook, decodes: Bool) {
     self.look = look
     began = look.clock.now
-    sums = ViewerSums(source: look.source, name: name, decodes: decodes, began: began)
+    sums = ViewerSums(source: look.source, decodes: decodes, began: began)
   }
 
   /// The time since the beginning of the look.
@@ -75,7 +75,7 @@ struct ViewerAccount: Sendable {
   }
 
   /// Reports the beginning of the look.
-  func begin() { look.report(.began(source: look.source, id: look.id), began) }
+  func begin() { look.report(.began, began) }
 
   /// Reports the end of the look.
   mutating func end(_ ending: ViewerSums.Ending, at time: Duration) {
@@ -86,7 +86,7 @@ struct ViewerAccount: Sendable {
 }
 
 /// Reports the requests of a viewer.
-struct ReportingFetcher: Fetching, ConnectionOpening {
+struct ReportingFetcher: Fetching {
   let base: any Fetching
   let report: @Sendable (ViewerEvent.Kind) -> Void
 
@@ -97,6 +97,4 @@ struct ReportingFetcher: Fetching, ConnectionOpening {
     request.addFailedAttempt { [report] in report(.failure($0, host: host, .repeated(status: $1))) }
     return try await base.fetch(request)
   }
-
-  func openConnection(to url: URL) { (base as? any ConnectionOpening)?.openConnection(to: url) }
 }

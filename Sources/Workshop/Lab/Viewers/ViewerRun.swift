@@ -77,7 +77,7 @@ package struct ViewerRun: Sendable {
     for (index, look) in session.looks.enumerated() {
       let end = min(look.dwell.map { clock.now + $0 } ?? leaving, leaving)
       let viewerLook = ViewerLook(
-        at: look.source, in: session, access: access, settings: settings, until: end, logger: logger
+        at: look.source, session: session.id, access: access, settings: settings, until: end, logger: logger
       ) { [report] event, time in
         report(
           ViewerEvent(
