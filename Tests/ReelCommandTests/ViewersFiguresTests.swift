@@ -22,7 +22,7 @@ struct ViewersFiguresTests {
 
   /// A viewer who starts after 400 ms, plays from 0.5 s on, and stalls from 2 s to 3 s.
   private var tally: ViewersTally {
-    let tally = ViewersTally()
+    let tally = ViewersTally(ViewersSummary(viewers: 2, sources: 1))
     tally.record(event(.zero, .began))
     tally.record(event(.milliseconds(100), .rung(ItemRung(id: "1", bitRate: 400_000))))
     tally.record(event(.milliseconds(400), .started(after: .milliseconds(400))))
@@ -35,38 +35,44 @@ struct ViewersFiguresTests {
   @Test("Times count up to each row, and each event in one row")
   func rows() {
     let tally = tally
-    let (first, present) = tally.take(at: .seconds(4))
+    let row = tally.row(at: .seconds(4), machine: MachineLoad(cores: 0.3))
+    let (first, present) = (row.counts, row.present)
+    #expect(row.time == .seconds(4) && row.length == .seconds(4) && row.machine.cores == 0.3)
     #expect(first.views == 1 && first.starts == [.milliseconds(400)] && first.stalls == 1)
     #expect(first.played == .milliseconds(2_500) && first.waited == .seconds(1))
     #expect(first.rebuffering == Duration.seconds(1) / .milliseconds(3_500))
     #expect(first.rungs == [400_000: .milliseconds(3_500)] && first.meanRung == 400_000)
     #expect(present.playing == 1 && present.count == 1 && present.rungs == [400_000: 1])
-    let (second, _) = tally.take(at: .seconds(5))
-    #expect(second.views == 0 && second.starts.isEmpty && second.stalls == 0)
+    let rest = tally.row(at: .seconds(5), machine: nil)
+    let second = rest.counts
+    #expect(rest.length == .seconds(1) && second.views == 0 && second.starts.isEmpty && second.stalls == 0)
     #expect(second.played == .seconds(1) && second.waited == .zero && second.rebuffering == 0)
-    var both = first
-    both.add(second)
-    #expect(both.played == .milliseconds(3_500) && both.views == 1)
+    let summary = tally.summary
+    #expect(summary.duration == .seconds(5) && summary.mostPresent == 1 && summary.machine.cores == 0.3)
+    #expect(summary.counts.played == .milliseconds(3_500) && summary.counts.views == 1)
+    #expect(tally.rows.map(\.time) == [.seconds(4), .seconds(5)])
+    // A short rest belongs to the row before.
+    _ = tally.row(at: .milliseconds(5_300), machine: nil)
+    #expect(tally.rows.map(\.length) == [.seconds(4), .milliseconds(1_300)])
   }
 
   @Test("A viewer who has left is not there, and its failure has a cause and a host")
   func left() {
     let tally = tally
     tally.record(event(.seconds(4), viewer: 1, .began))
-    #expect(tally.extremes.mostPresent == 2)
     var sums = ViewerSums(source: 0, decodes: false, began: .zero)
     sums.ending = .failed(ReelError(.server, "404 Not Found", at: "http://cdn.example/a.m3u8", status: 404))
     sums.latency = .seconds(6)
     tally.record(event(.seconds(4), viewer: 1, .left(sums)))
-    let (counts, present) = tally.take(at: .seconds(4))
-    #expect(present.count == 1 && counts.views == 2)
-    #expect(counts.failed == [.init(cause: "server 404", host: "cdn.example"): 1])
-    #expect(tally.extremes.latencies == [.seconds(6)])
+    let row = tally.row(at: .seconds(4), machine: nil)
+    #expect(row.present.count == 1 && row.counts.views == 2)
+    #expect(row.counts.failed == [.init(cause: "server 404", host: "cdn.example"): 1])
+    #expect(tally.summary.latencies == [.seconds(6)] && tally.summary.mostPresent == 2)
   }
 
   @Test("Each request counts once, by the status of its own answer")
   func requests() throws {
-    let tally = ViewersTally()
+    let tally = ViewersTally(ViewersSummary(viewers: 1, sources: 1))
     let url = try #require(URL(string: "http://a.example/1.ts"))
     // A redirect, an attempt that failed, and the answer.
     var metrics = RequestMetrics(url: url, purpose: .segment, requestCount: 3)
@@ -80,7 +86,7 @@ struct ViewersFiguresTests {
     metrics.outcome = .failed(lost)
     tally.record(event(.zero, .request(metrics)))
     tally.record(event(.zero, .failure(lost, host: "a.example", .handled(.otherRung))))
-    let (counts, _) = tally.take(at: .seconds(1))
+    let counts = tally.row(at: .seconds(1), machine: nil).counts
     #expect(counts.requests == ["200": 1, "3xx": 1, "503": 1, "none": 1] && counts.requestCount == 4)
     #expect(counts.bytes == 1_000)
     #expect(
@@ -110,12 +116,12 @@ struct ViewersFiguresTests {
   }
 
   private var summary: ViewersSummary {
-    var summary = ViewersSummary(viewers: 2, sources: 1)
-    summary.counts = tally.take(at: .seconds(4)).counts
+    let tally = tally
+    _ = tally.row(at: .seconds(4), machine: nil)
+    var summary = tally.summary
     summary.counts.requests = ["200": 9, "404": 1]
     summary.counts.errors = [.init(cause: "server 404", host: "a.example"): 1]
     summary.counts.bytes = 1_000_000
-    summary.duration = .seconds(4)
     summary.mostPresent = 2
     return summary
   }
@@ -134,18 +140,13 @@ struct ViewersFiguresTests {
   @Test("A page is the same for the same values, and its images are XML")
   func page() throws {
     let tally = tally
-    var rows: [ViewersRow] = []
     for second in 1...3 {
-      let (counts, present) = tally.take(at: .seconds(second))
-      let load = MachineLoad(cores: second == 2 ? 1 : 0.2)
-      rows.append(
-        ViewersRow(
-          time: .seconds(second), length: .seconds(1), counts: counts, present: present, machine: load))
+      _ = tally.row(at: .seconds(second), machine: MachineLoad(cores: second == 2 ? 1 : 0.2))
     }
     let run = RunDescription(arguments: [
       "viewers", "http://a.example/?token=SECRET", "--query", "key=SECRET",
     ])
-    let page = ViewersPage(summary: summary, rows: rows, run: run, facts: [("link", "lte")])
+    let page = ViewersPage(summary: summary, rows: tally.rows, run: run, facts: [("link", "lte")])
     let html = page.html
     #expect(html == page.html)
     let images = html.matches(of: /<svg.*?<\/svg>/.dotMatchesNewlines()).map { String($0.output) }
@@ -161,16 +162,13 @@ struct ViewersFiguresTests {
   func joined() {
     let tally = tally
     func row(_ second: Int) -> ViewersRow {
-      let (counts, present) = tally.take(at: .seconds(second))
-      return ViewersRow(
-        time: .seconds(second), length: .seconds(1), counts: counts, present: present,
-        machine: MachineLoad(cores: Double(second) / 10))
+      tally.row(at: .seconds(second), machine: MachineLoad(cores: Double(second) / 10))
     }
     let (first, second) = (row(4), row(5))
     let joined = first.joined(with: second)
-    #expect(joined.time == .seconds(5) && joined.length == .seconds(2))
+    #expect(joined.time == .seconds(5) && joined.length == .seconds(5))
     #expect(joined.counts.played == .milliseconds(3_500) && joined.counts.stalls == 1)
-    #expect(joined.machine.cores == 0.5 && joined.perSecond(4) == 2)
+    #expect(joined.machine.cores == 0.5 && joined.perSecond(10) == 2)
   }
 
   @Test("A report joins views, and says if their machines were full")
@@ -199,10 +197,11 @@ struct ViewersFiguresTests {
   @Test("OpenMetrics text has a type for each name, and ends as it must")
   func openMetrics() {
     let tally = tally
-    var (counts, present) = tally.take(at: .seconds(4))
+    let row = tally.row(at: .seconds(4), machine: nil)
+    var counts = row.counts
     counts.requests = ["200": 2]
     counts.errors = [.init(cause: "network", host: "a\"b"): 3]
-    let text = ViewersMetrics(present: present, total: counts, machine: MachineLoad(cores: 0.5)).text
+    let text = ViewersMetrics(present: row.present, total: counts, machine: MachineLoad(cores: 0.5)).text
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     #expect(lines.suffix(2) == ["# EOF", ""])
     for line in [

@@ -12,7 +12,7 @@ import ReelTransport
 /// The viewers of a run: what each of them reaches its sources with, and what they report.
 final class ViewerCrowd: Sendable {
   let settings: ViewerSettings
-  let tally = ViewersTally()
+  let tally: ViewersTally
   private let sources: ViewerSources
   private let transport: TransportConfiguration
   /// By viewer; empty if no links are modelled.
@@ -63,6 +63,8 @@ final class ViewerCrowd: Sendable {
       } ?? []
     admission = HostAdmission(named: command.mayLoad, shardCount: try command.shardSpec()?.count ?? 1)
     keepsLines = try command.resultsPath() != nil
+    tally = ViewersTally(
+      ViewersSummary(viewers: Array(plan.viewers).count, sources: sources.entries.count))
     (self.sources, self.logger) = (sources, logger)
   }
 

@@ -1,8 +1,5 @@
-import Foundation
 import ReelCore
 import ReelLab
-import ReelPlayback
-import ReelSources
 
 /// What happened in a part of a run of `reel viewers`: in a second, or in all of it.
 struct ViewersCounts: Sendable {
@@ -42,10 +39,15 @@ struct ViewersCounts: Sendable {
     return all > .zero ? waited / all : nil
   }
 
+  /// The rungs, the lowest first, each with its share of the time.
+  var rungShares: [(bitRate: Int, played: Duration, share: Double)] {
+    let all = rungs.values.reduce(.zero, +)
+    return rungs.sorted { $0.key < $1.key }.map { ($0.key, $0.value, $0.value / all) }
+  }
+
   /// The mean bit rate of the rungs; nil if none with a stated bit rate was played.
   var meanRung: Double? {
-    let all = rungs.values.reduce(.zero, +)
-    return all > .zero ? rungs.reduce(0) { $0 + Double($1.key) * ($1.value / all) } : nil
+    rungs.isEmpty ? nil : rungShares.reduce(0) { $0 + Double($1.bitRate) * $1.share }
   }
 
   mutating func add(_ other: ViewersCounts) {
@@ -113,132 +115,14 @@ struct ViewersSummary: Sendable {
   /// The most viewers at once.
   var mostPresent = 0
   var machine = MachineUse()
-  /// The distances from the live edge at the ends of views; nil if no source was live.
-  var liveLatency: LatencySummary?
+  /// The distances from the live edge at the ends of views, as far as sources were live.
+  var latencies: [Duration] = []
   var isInterrupted = false
   var assertions: [AssertionOutcome] = []
 
   var start: LatencySummary? { LatencySummary(counts.starts) }
+  var liveLatency: LatencySummary? { LatencySummary(latencies) }
 
   /// Bits received in a second of the run.
   var bitRate: Double? { duration > .zero ? Double(counts.bytes) * 8 / (duration / .seconds(1)) : nil }
-}
-
-/// Counts what viewers report, second by second.
-final class ViewersTally: Sendable {
-  /// What is known of a viewer who is there.
-  private struct Presence {
-    enum Phase {
-      case starting, playing, waiting
-    }
-
-    var phase = Phase.starting
-    var rung: Int?
-    var latency: Duration?
-  }
-
-  private struct State {
-    var counts = ViewersCounts()
-    var presences: [Int: Presence] = [:]
-    var present = ViewersPresent()
-    /// The time up to which played and waited times are counted.
-    var counted = Duration.zero
-    var mostPresent = 0
-    var latencies: [Duration] = []
-  }
-
-  private let state = Locked(State())
-
-  func record(_ event: ViewerEvent) {
-    state.withLock { state in
-      Self.count(&state, to: event.time)
-      var presence = state.presences[event.viewer]
-      if let presence { Self.count(&state.present, presence, by: -1) }
-      Self.record(event.kind, &state, &presence)
-      if let presence { Self.count(&state.present, presence, by: 1) }
-      state.presences[event.viewer] = presence
-      state.mostPresent = max(state.mostPresent, state.present.count)
-    }
-  }
-
-  /// Returns what was counted since the last call.
-  func take(at time: Duration) -> (counts: ViewersCounts, present: ViewersPresent) {
-    state.withLock { state in
-      Self.count(&state, to: time)
-      defer { state.counts = ViewersCounts() }
-      var present = state.present
-      present.latencies = state.presences.values.compactMap(\.latency)
-      return (state.counts, present)
-    }
-  }
-
-  /// The most viewers at once, and the distances from the live edge at the ends of views.
-  var extremes: (mostPresent: Int, latencies: [Duration]) {
-    state.withLock { ($0.mostPresent, $0.latencies) }
-  }
-
-  // MARK: - Private
-
-  /// - Parameter presence: What is known of the viewer; nil between two views.
-  private static func record(_ kind: ViewerEvent.Kind, _ state: inout State, _ presence: inout Presence?) {
-    switch kind {
-    case .began:
-      presence = Presence()
-      state.counts.views += 1
-    case .request(let metrics): add(metrics, to: &state.counts)
-    case .started(let startup): state.counts.starts.append(startup)
-    case .playing: presence?.phase = .playing
-    case .stalled:
-      presence?.phase = .waiting
-      state.counts.stalls += 1
-    case .jumped: presence?.phase = .waiting
-    case .rung(let rung): presence?.rung = rung.bitRate > 0 ? rung.bitRate : nil
-    case .latency(let latency): presence?.latency = latency
-    case .failure(let error, let host, let consequence):
-      if case .repeated(let status) = consequence {
-        state.counts.requests[self.status(status), default: 0] += 1
-      }
-      state.counts.errors[.init(cause: error.cause, host: host ?? ""), default: 0] += 1
-    case .left(let sums):
-      presence = nil
-      if case .failed(let error) = sums.ending {
-        let host = error.location.flatMap { URL(string: $0)?.host() } ?? ""
-        state.counts.failed[.init(cause: error.cause, host: host), default: 0] += 1
-      }
-      if let latency = sums.latency { state.latencies.append(latency) }
-    }
-  }
-
-  /// Attempts that failed before the last one are reported by themselves.
-  private static func add(_ metrics: RequestMetrics, to counts: inout ViewersCounts) {
-    let last = metrics.requestCount - metrics.redirectCount - metrics.failedAttemptCount
-    let isCancelled = metrics.status == nil && metrics.outcome == .cancelled
-    let kind = metrics.url.isFileURL ? "file" : isCancelled ? "cancelled" : status(metrics.status)
-    if last > 0 { counts.requests[kind, default: 0] += last }
-    if metrics.redirectCount > 0 { counts.requests["3xx", default: 0] += metrics.redirectCount }
-    counts.bytes += metrics.byteCount
-  }
-
-  private static func status(_ status: Int?) -> String { status.map(String.init) ?? "none" }
-
-  /// Counts the time that viewers have played and waited.
-  private static func count(_ state: inout State, to time: Duration) {
-    let passed = time - state.counted
-    guard passed > .zero else { return }
-    state.counted = time
-    state.counts.played += passed * state.present.playing
-    state.counts.waited += passed * state.present.waiting
-    for (rung, count) in state.present.rungs { state.counts.rungs[rung, default: .zero] += passed * count }
-  }
-
-  private static func count(_ present: inout ViewersPresent, _ presence: Presence, by change: Int) {
-    switch presence.phase {
-    case .starting: present.starting += change
-    case .playing: present.playing += change
-    case .waiting: present.waiting += change
-    }
-    guard let rung = presence.rung, presence.phase != .starting else { return }
-    present.rungs[rung, default: 0] += change
-    if present.rungs[rung] == 0 { present.rungs[rung] = nil }
-  }
 }

@@ -7,7 +7,6 @@ import ReelPlayback
 import ReelPool
 import ReelSimulation
 import ReelSources
-import ReelTesting
 import ReelTransport
 
 /// A run of `reel viewers`.
@@ -26,17 +25,18 @@ struct ViewersJob {
     let sources = try await readSources()
     let plan = try makePlan(sources)
     let crowd = try ViewerCrowd(command, sources, plan, logger: logger)
-    try Self.raiseFileLimit(for: Array(plan.viewers).count)
+    try Self.raiseFileLimit(for: crowd.tally.summary.viewers)
     let outputs = try ViewersOutputs(command)
-    let metrics = try await MetricsServer.start(command, logger: logger)
-    let outcome = await watch(crowd, plan, sources, outputs, metrics)
-    await metrics?.stop()
-    if let failure = outcome.failure { throw failure }
-    var summary = outcome.summary
+    let metrics = try await command.metricsPlace()?.open(logger: logger)
+    let failure = await watch(crowd, plan, outputs, metrics)
+    var summary = crowd.tally.summary
+    summary.isInterrupted = Task.isCancelled
+    await metrics?.close()
+    if let failure { throw failure }
     summary.assertions = assertions.map { $0.evaluate(summary) }
-    try report(summary, outcome.rows, outputs)
+    try report(summary, crowd.tally.rows, outputs)
     if summary.isInterrupted { return ExitStatus.interrupted }
-    if summary.counts.starts.isEmpty, let error = outcome.firstError {
+    if summary.counts.starts.isEmpty, let error = crowd.firstError {
       Console.report(error)
       return ExitStatus.code(of: error)
     }
@@ -44,16 +44,6 @@ struct ViewersJob {
   }
 
   // MARK: - Private
-
-  /// What became of the viewers.
-  private struct Outcome {
-    var summary: ViewersSummary
-    var rows: [ViewersRow]
-    /// Why the run ended before its time.
-    var failure: ReelError?
-    /// The first error, whatever followed it.
-    var firstError: ReelError?
-  }
 
   private func readSources() async throws -> ViewerSources {
     guard let dwell = command.dwell else {
@@ -91,19 +81,17 @@ struct ViewersJob {
       advice: "raise the limit (ulimit -n), or divide the viewers over machines with --shard")
   }
 
+  /// Runs the viewers, and reports each second. Returns why the run ended before its time; nil if it did not.
   private func watch(
-    _ crowd: ViewerCrowd, _ plan: ViewerPlan, _ sources: ViewerSources, _ outputs: ViewersOutputs,
-    _ metrics: MetricsServer?
-  ) async -> Outcome {
-    let clock = crowd.settings.player.clock
-    let viewers = Array(plan.viewers).count
+    _ crowd: ViewerCrowd, _ plan: ViewerPlan, _ outputs: ViewersOutputs, _ metrics: MetricsOutput?
+  ) async -> ReelError? {
+    let (clock, tally) = (crowd.settings.player.clock, crowd.tally)
+    let start = clock.now
     let progress = command.options.quiet || command.options.json ? nil : PlayProgress()
     Console.setProgress(progress)
-    let clerk = ViewersClerk(
-      ViewersSummary(viewers: viewers, sources: sources.entries.count), crowd.tally, start: clock.now)
     let run = ViewerRun(
       plan, settings: crowd.settings, logger: logger, access: crowd.access(of:), report: crowd.record)
-    let failure = await withTaskGroup(of: ReelError?.self) { group in
+    var failure = await withTaskGroup(of: ReelError?.self) { group in
       group.addTask {
         await run.run()
         return nil
@@ -111,16 +99,17 @@ struct ViewersJob {
       group.addTask {
         // Ends when the viewers have left, or with the error that ends the run.
         do {
-          var due = clock.now + .seconds(1)
+          var (due, meter) = (start + .seconds(1), MachineMeter())
           while true {
             try await clock.sleep(for: max(.zero, due - clock.now))
-            let row = clerk.row(at: clock.now, lateness: clock.now - due)
+            let load = meter.load(lateness: clock.now - due)
+            let row = tally.row(at: clock.now - start, machine: load)
             due = max(due + .seconds(1), clock.now)
-            crowd.note(row.machine)
+            crowd.note(load)
             try outputs.add(crowd.takeLines())
             if command.options.json { try Console.print(JSONLine.string(row)) }
-            progress?.show(ViewersText.progress(row, of: viewers, total: clerk.summary.counts))
-            try metrics?.publisher.publish(row, total: clerk.summary.counts)
+            progress?.show(ViewersText.progress(row, tally.summary))
+            try metrics?.publish(row, total: tally.summary.counts)
             if let refusal = crowd.refusal { throw refusal }
           }
         } catch {
@@ -131,22 +120,19 @@ struct ViewersJob {
       let first = await group.next() ?? nil
       group.cancelAll()
       await group.waitForAll()
-      return first
+      return first ?? crowd.refusal
     }
     progress?.clear()
     Console.setProgress(nil)
-    let row = clerk.row(at: clock.now, lateness: nil)
-    var outcome = Outcome(summary: clerk.summary, rows: clerk.rows, failure: failure ?? crowd.refusal)
-    outcome.firstError = crowd.firstError
-    outcome.summary.isInterrupted = Task.isCancelled
+    let row = tally.row(at: clock.now - start, machine: nil)
     do {
       try outputs.add(crowd.takeLines())
-      try metrics?.publisher.publish(row, total: clerk.summary.counts)
-      if command.options.json, outcome.failure == nil { try Console.print(JSONLine.string(row)) }
+      try metrics?.publish(row, total: tally.summary.counts)
+      if command.options.json, failure == nil { try Console.print(JSONLine.string(row)) }
     } catch {
-      outcome.failure = outcome.failure ?? error.asReelError
+      failure = failure ?? error.asReelError
     }
-    return outcome
+    return failure
   }
 
   private func report(_ summary: ViewersSummary, _ rows: [ViewersRow], _ outputs: ViewersOutputs) throws {
@@ -182,94 +168,4 @@ struct ViewersOutputs {
 
   /// Adds the lines of views that are over.
   func add(_ lines: [UInt8]) throws(ReelError) { if !lines.isEmpty { try results?.append(lines) } }
-}
-
-/// The page of `--metrics`, or its file.
-struct MetricsServer {
-  let publisher: MetricsPublisher
-  private let origin: Origin?
-
-  /// Nil without the option. Throws `ReelError` if the port is taken.
-  static func start(_ command: ViewersCommand, logger: Logger) async throws -> MetricsServer? {
-    switch try command.metricsPlace() {
-    case nil: return nil
-    case .file(let path): return MetricsServer(publisher: MetricsPublisher(path: path), origin: nil)
-    case .server(let host, let port):
-      let publisher = MetricsPublisher(path: nil)
-      let origin = try await Origin.start(
-        Origin.Configuration(resources: [publisher], host: host, port: port), logger: logger)
-      Console.remark("metrics at \(origin.url("metrics").absoluteString)")
-      return MetricsServer(publisher: publisher, origin: origin)
-    }
-  }
-
-  func stop() async { await origin?.stop() }
-}
-
-/// Makes the rows of a run, and its summary.
-final class ViewersClerk: Sendable {
-  private struct State {
-    var summary: ViewersSummary
-    var rows: [ViewersRow] = []
-    var time = Duration.zero
-    var meter = MachineMeter()
-  }
-
-  /// With more rows, each two become one.
-  private static let rowLimit = 1_200
-  /// The rest of a run that is shorter belongs to the row before.
-  private static let leastLength = Duration.milliseconds(500)
-
-  private let tally: ViewersTally
-  private let start: Duration
-  private let state: Locked<State>
-
-  /// - Parameter start: The time of the clock at which the first viewer comes.
-  init(_ summary: ViewersSummary, _ tally: ViewersTally, start: Duration) {
-    (self.tally, self.start) = (tally, start)
-    state = Locked(State(summary: summary), rank: .transfer)
-  }
-
-  /// The whole run so far.
-  var summary: ViewersSummary { state.withLock { $0.summary } }
-
-  /// The rows for a page.
-  var rows: [ViewersRow] {
-    var rows = state.withLock { $0.rows }
-    if rows.count > 1, let last = rows.last, last.length < Self.leastLength {
-      rows.removeLast()
-      rows[rows.count - 1] = rows[rows.count - 1].joined(with: last)
-    }
-    return rows
-  }
-
-  /// Returns the row of the time since the last one.
-  ///
-  /// - Parameter lateness: How late it is made; nil for the rest of the run, which is no whole second.
-  func row(at now: Duration, lateness: Duration?) -> ViewersRow {
-    let time = now - start
-    let (counts, present) = tally.take(at: time)
-    let (mostPresent, latencies) = tally.extremes
-    return state.withLock { state in
-      let load = lateness.map { state.meter.load(lateness: $0) }
-      let row = ViewersRow(
-        time: time, length: time - state.time, counts: counts, present: present,
-        machine: load ?? MachineLoad())
-      state.time = time
-      if let load { state.summary.machine.add(load) }
-      state.summary.duration = time
-      state.summary.counts.add(counts)
-      state.summary.mostPresent = mostPresent
-      state.summary.liveLatency = LatencySummary(latencies)
-      state.rows.append(row)
-      if state.rows.count > Self.rowLimit {
-        state.rows = stride(from: 0, to: state.rows.count, by: 2).map { index in
-          let next = index + 1
-          let row = state.rows[index]
-          return next < state.rows.count ? row.joined(with: state.rows[next]) : row
-        }
-      }
-      return row
-    }
-  }
 }

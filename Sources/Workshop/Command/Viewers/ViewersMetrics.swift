@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import Logging
 import ReelCore
 import ReelTesting
 
@@ -118,23 +119,44 @@ enum MetricsPlace: Equatable {
   }
 }
 
-/// Publishes the metrics of a run.
-final class MetricsPublisher: DynamicResource {
-  private let text = Locked("")
-  private let path: String?
+extension MetricsPlace {
+  /// Begins to offer metrics. Throws `ReelError` if the port is taken.
+  func open(logger: Logger) async throws -> MetricsOutput {
+    switch self {
+    case .file(let path): return .file(path)
+    case .server(let host, let port):
+      let page = MetricsPage()
+      let origin = try await Origin.start(
+        Origin.Configuration(resources: [page], host: host, port: port), logger: logger)
+      Console.remark("metrics at \(origin.url("metrics").absoluteString)")
+      return .server(page, origin)
+    }
+  }
+}
 
-  /// - Parameter path: The file that is replaced each second; nil for none.
-  init(path: String?) { self.path = path }
+/// The metrics of a run as others read them.
+enum MetricsOutput {
+  /// A file that is replaced each second.
+  case file(String)
+  case server(MetricsPage, Origin)
 
   /// - Parameters:
   ///   - row: The last second.
   ///   - total: The whole run so far.
   /// - Throws: `ReelError` if the file can't be written.
   func publish(_ row: ViewersRow, total: ViewersCounts) throws(ReelError) {
-    let new = ViewersMetrics(present: row.present, total: total, machine: row.machine).text
-    text.withLock { $0 = new }
-    if let path { try ResultFile(path).complete(with: new) }
+    let text = ViewersMetrics(present: row.present, total: total, machine: row.machine).text
+    switch self {
+    case .file(let path): try ResultFile(path).complete(with: text)
+    case .server(let page, _): page.text.withLock { $0 = text }
+    }
   }
+
+  func close() async { if case .server(_, let origin) = self { await origin.stop() } }
+}
+
+final class MetricsPage: DynamicResource {
+  let text = Locked("")
 
   func response(at path: String) -> Origin.Response? {
     guard path == "/metrics" else { return nil }

@@ -82,17 +82,14 @@ struct ViewersPage {
   }
 
   private var rungs: String {
-    let all = summary.counts.rungs.values.reduce(.zero, +)
-    let rows = summary.counts.rungs.sorted { $0.key < $1.key }.map { rung, time in
-      ["\(WalkValue.bitRate(Double(rung)))", DurationText.readable(time), "\(WalkValue.share(time / all))"]
+    let rows = summary.counts.rungShares.map { bitRate, played, share in
+      ["\(WalkValue.bitRate(Double(bitRate)))", DurationText.readable(played), "\(WalkValue.share(share))"]
     }
     return Table(["rung", "played", "share"], rows).html()
   }
 
   private var requests: String {
-    let rows = summary.counts.requests.sorted { $0.key < $1.key }.map { status, count in
-      [status == "none" ? "no answer" : status, "\(count)"]
-    }
-    return Table(["status", "requests"], rows).html()
+    Table(["status", "requests"], ViewersText.requests(summary.counts).map { [$0.status, "\($0.count)"] })
+      .html()
   }
 }

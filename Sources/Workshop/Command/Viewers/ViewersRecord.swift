@@ -24,8 +24,8 @@ extension ViewersSummary: Encodable {
       "event": "summary", "viewers": viewers, "sources": sources, "most_viewers": mostPresent,
       "duration_ms": duration, "interrupted": isInterrupted, "machine": machine,
       "bottleneck": machine.bottleneck, "live_latency": liveLatency,
-      "rungs": counts.rungs.sorted { $0.key < $1.key }.map { rung, time -> JSONFields in
-        ["bit_rate": rung, "played_ms": time]
+      "rungs": counts.rungShares.map { rung -> JSONFields in
+        ["bit_rate": rung.bitRate, "played_ms": rung.played]
       },
       "assertions": assertions.isEmpty ? nil : assertions,
     ])

@@ -5,22 +5,18 @@ import ReelPool
 
 /// The text of a run of `reel viewers`.
 enum ViewersText {
-  /// Returns the line of progress.
-  ///
-  /// - Parameter total: All rows so far.
-  static func progress(_ row: ViewersRow, of viewers: Int, total: ViewersCounts) -> String {
+  /// Returns the line of progress, with the last row.
+  static func progress(_ row: ViewersRow, _ summary: ViewersSummary) -> String {
+    let total = summary.counts
     var parts = [
       DurationText.readable(.seconds(Int((row.time / .seconds(1)).rounded()))),
-      "\(row.present.count) of \(viewers) viewers",
+      "\(row.present.count) of \(summary.viewers) viewers",
     ]
-    if let start = LatencySummary(total.starts) {
-      parts.append("start p95 \(DurationText.readable(start.p95))")
-    }
+    if let start = summary.start { parts.append("start p95 \(DurationText.readable(start.p95))") }
     parts.append(row.present.waiting > 0 ? "\(row.present.waiting) stalled" : total.stalls.counted("stall"))
     if let rebuffering = total.rebuffering { parts.append("rebuffering \(WalkValue.share(rebuffering))") }
     parts.append(WalkValue.text(bitsPerSecond: row.bitRate))
-    let faults = total.errorCount + total.failedCount
-    if faults > 0 { parts.append(total.errorCount.counted("error")) }
+    if total.errorCount + total.failedCount > 0 { parts.append(total.errorCount.counted("error")) }
     if row.machine.isFull { parts.append("this machine is full") }
     return parts.joined(separator: "  ")
   }
@@ -75,25 +71,22 @@ enum ViewersText {
           "p50 \(DurationText.readable(latency.p50)), p95 \(DurationText.readable(latency.p95)) behind"
         ))
     }
-    let watched = counts.rungs.values.reduce(.zero, +)
-    if watched > .zero {
-      let rungs = counts.rungs.sorted { $0.key < $1.key }.map { rung, time in
-        "\(WalkValue.bitRate(Double(rung))) \(WalkValue.share(time / watched))"
-      }
-      rows.append(("rungs", rungs.joined(separator: ", ")))
+    let rungs = counts.rungShares.map { rung in
+      "\(WalkValue.bitRate(Double(rung.bitRate))) \(WalkValue.share(rung.share))"
     }
+    if !rungs.isEmpty { rows.append(("rungs", rungs.joined(separator: ", "))) }
     let rate = summary.bitRate.map { ", \(WalkValue.bitRate($0))" } ?? ""
     rows.append(
       ("network", "\(WalkValue.size(counts.bytes)) in \(counts.requestCount.counted("request"))\(rate)"))
-    if !counts.requests.isEmpty { rows.append(("requests", statuses(counts))) }
+    let requests = requests(counts).map { "\($0.status): \($0.count)" }
+    if !requests.isEmpty { rows.append(("requests", requests.joined(separator: ", "))) }
     rows.append(("machine", machine(summary.machine)))
     return rows
   }
 
-  static func statuses(_ counts: ViewersCounts) -> String {
-    counts.requests.sorted { $0.key < $1.key }.map { status, count in
-      "\(status == "none" ? "no answer" : status): \(count)"
-    }.joined(separator: ", ")
+  /// The requests by status, in words.
+  static func requests(_ counts: ViewersCounts) -> [(status: String, count: Int)] {
+    counts.requests.sorted { $0.key < $1.key }.map { ($0 == "none" ? "no answer" : $0, $1) }
   }
 
   static func machine(_ use: MachineUse) -> String {
