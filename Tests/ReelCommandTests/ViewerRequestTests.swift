@@ -1,13 +1,14 @@
+import ArgumentParser
 import Foundation
 import HTTPTypes
 import ReelCore
-import ReelLab
 import ReelPool
 import ReelSources
 import ReelTestSupport
 import Testing
 
 @testable import ReelCommand
+@testable import ReelLab
 
 @Suite("Requests of viewers")
 struct ViewerRequestTests {
@@ -106,6 +107,23 @@ struct ViewerRequestTests {
     #expect(try ViewerValues.tokens(path: path, count: 3) == ["one", "two", "three"])
     let error = #expect(throws: ReelError.self) { try ViewerValues.tokens(path: path, count: 4) }
     #expect(error?.kind == .usage && error?.reason == "3 tokens for 4 viewers")
+  }
+
+  // MARK: Failures
+
+  @Test("The first error is that of a source without media, if all could be loaded")
+  func firstError() throws {
+    let command = try ViewersCommand.parse(["a.m3u8", "--viewers", "1"])
+    let sources = try ViewerSources(command.sources)
+    let plan = try ViewerPlan(viewerCount: 1, ramp: .zero, duration: .seconds(1), choice: sources.choice)
+    let crowd = try ViewerCrowd(command, sources, plan, logger: silentLogger)
+    for name in ["a", "b"] {
+      var sums = ViewerSums(source: 0, decodes: false, began: .zero)
+      sums.ending = .failed(ReelError(.badMedia, "no video in the media", at: name))
+      crowd.record(ViewerEvent(viewer: 0, session: 0, look: 0, time: .zero, .left(sums)))
+    }
+    #expect(crowd.firstError?.location == "a")
+    #expect(crowd.tally.row(at: .zero, machine: nil).counts.failedCount == 2)
   }
 
   // MARK: Sources

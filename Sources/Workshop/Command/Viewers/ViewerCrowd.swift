@@ -95,11 +95,11 @@ final class ViewerCrowd: Sendable {
   func record(_ event: ViewerEvent) {
     tally.record(event)
     switch event.kind {
-    case .failure(let error, _, _):
-      guard firstError == nil else { return }
-      let redacted = values(of: event.viewer).redacted(error)
-      state.withLock { $0.firstError = $0.firstError ?? redacted }
-    case .left(let sums) where keepsLines:
+    case .failure(let error, _, _): keep(error, of: event.viewer)
+    case .left(let sums):
+      // A source without media fails although all was loaded.
+      if case .failed(let error) = sums.ending { keep(error, of: event.viewer) }
+      guard keepsLines else { return }
       let line = line(of: event, sums)
       state.withLock { $0.lines += line }
     default: break
@@ -118,6 +118,12 @@ final class ViewerCrowd: Sendable {
   }
 
   // MARK: - Private
+
+  private func keep(_ error: ReelError, of viewer: Int) {
+    guard firstError == nil else { return }
+    let redacted = values(of: viewer).redacted(error)
+    state.withLock { $0.firstError = $0.firstError ?? redacted }
+  }
 
   private func values(of viewer: Int) -> ViewerValues {
     ViewerValues(number: viewer + 1, token: tokens.isEmpty ? nil : tokens[viewer])

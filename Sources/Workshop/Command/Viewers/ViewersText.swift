@@ -16,7 +16,7 @@ enum ViewersText {
     parts.append(row.present.waiting > 0 ? "\(row.present.waiting) stalled" : total.stalls.counted("stall"))
     if let rebuffering = total.rebuffering { parts.append("rebuffering \(WalkValue.share(rebuffering))") }
     parts.append(WalkValue.text(bitsPerSecond: row.bitRate))
-    if total.errorCount + total.failedCount > 0 { parts.append(total.errorCount.counted("error")) }
+    if total.errorCount > 0 { parts.append(total.errorCount.counted("error")) }
     if row.machine.isFull { parts.append("this machine is full") }
     return parts.joined(separator: "  ")
   }
