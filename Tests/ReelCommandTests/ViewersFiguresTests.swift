@@ -79,13 +79,13 @@ struct ViewersFiguresTests {
     (metrics.status, metrics.redirectCount, metrics.failedAttemptCount) = (200, 1, 1)
     metrics.byteCount = 1_000
     let busy = ReelError(.server, "503 Service Unavailable", at: url.absoluteString, status: 503)
-    tally.record(event(.zero, .failure(busy, host: "a.example", .repeated(status: 503))))
+    tally.record(event(.zero, .failure(busy, .repeated(status: 503))))
     tally.record(event(.zero, .request(metrics)))
     let lost = ReelError(.network, "the connection was lost", at: url.absoluteString)
     metrics = RequestMetrics(url: url, purpose: .segment, requestCount: 1)
     metrics.outcome = .failed(lost)
     tally.record(event(.zero, .request(metrics)))
-    tally.record(event(.zero, .failure(lost, host: "a.example", .handled(.otherRung))))
+    tally.record(event(.zero, .failure(lost, .handled(.otherRung))))
     let counts = tally.row(at: .seconds(1), machine: nil).counts
     #expect(counts.requests == ["200": 1, "3xx": 1, "503": 1, "none": 1] && counts.requestCount == 4)
     #expect(counts.bytes == 1_000)

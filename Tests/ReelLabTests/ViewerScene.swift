@@ -27,7 +27,7 @@ struct ViewerScene: Sendable {
 
     /// What followed failures, in order.
     var consequences: [ViewerEvent.Consequence] {
-      events.compactMap { if case .failure(_, _, let consequence) = $0 { consequence } else { nil } }
+      events.compactMap { if case .failure(_, let consequence) = $0 { consequence } else { nil } }
     }
 
     var isLive: Bool { events.contains { if case .latency = $0 { true } else { false } } }

@@ -95,7 +95,7 @@ final class ViewerCrowd: Sendable {
   func record(_ event: ViewerEvent) {
     tally.record(event)
     switch event.kind {
-    case .failure(let error, _, _): keep(error, of: event.viewer)
+    case .failure(let error, _): keep(error, of: event.viewer)
     case .left(let sums):
       // A source without media fails although all was loaded.
       if case .failed(let error) = sums.ending { keep(error, of: event.viewer) }

@@ -107,17 +107,14 @@ final class ViewersTally: Sendable {
     case .jumped: presence?.phase = .waiting
     case .rung(let rung): presence?.rung = rung.bitRate > 0 ? rung.bitRate : nil
     case .latency(let latency): presence?.latency = latency
-    case .failure(let error, let host, let consequence):
+    case .failure(let error, let consequence):
       if case .repeated(let status) = consequence {
         state.counts.requests[self.status(status), default: 0] += 1
       }
-      state.counts.errors[.init(cause: error.cause, host: host ?? ""), default: 0] += 1
+      state.counts.errors[.init(error), default: 0] += 1
     case .left(let sums):
       presence = nil
-      if case .failed(let error) = sums.ending {
-        let host = error.location.flatMap { URL(string: $0)?.host() } ?? ""
-        state.counts.failed[.init(cause: error.cause, host: host), default: 0] += 1
-      }
+      if case .failed(let error) = sums.ending { state.counts.failed[.init(error), default: 0] += 1 }
       if let latency = sums.latency { state.summary.latencies.append(latency) }
     }
   }
@@ -153,5 +150,11 @@ final class ViewersTally: Sendable {
     guard let rung = presence.rung, presence.phase != .starting else { return }
     present.rungs[rung, default: 0] += change
     if present.rungs[rung] == 0 { present.rungs[rung] = nil }
+  }
+}
+
+extension ViewersCounts.Fault {
+  fileprivate init(_ error: ReelError) {
+    self.init(cause: error.cause, host: error.location.flatMap { URL(string: $0)?.host() } ?? "")
   }
 }

@@ -16,18 +16,17 @@ package struct DecodedViewer: Sendable {
     let clock = look.clock
     let (signals, continuation) = AsyncStream.makeStream(of: (Signal, Duration).self)
     let send = { @Sendable (signal: Signal) -> Void in continuation.yield((signal, clock.now)) }
-    let item = PlayerItem(look.access.source(look.source), headers: look.access.headers)
+    let item = PlayerItem(look.media, headers: look.access.headers)
     item.preferredForwardBufferDuration = look.settings.buffer
     var watching = Watching(account: ViewerAccount(look, decodes: true), item: item)
     watching.account.begin()
     let conditions = Locked(CMCDFetcher.Conditions(isWaiting: true))
-    let base = look.fetcher(for: item.source.name) { _ in conditions.withLock { $0 } }
+    let fetcher = look.fetcher(
+      conditions: { _ in conditions.withLock { $0 } }, report: { send(.request($0)) })
     var configuration = look.settings.decodingPlayer
     let runtime = CountedRuntime(configuration.runtime)
     configuration.runtime = runtime
-    let player = Player(
-      fetcher: ReportingFetcher(base: base) { send(.request($0)) },
-      configuration: configuration, logger: look.logger)
+    let player = Player(fetcher: fetcher, configuration: configuration, logger: look.logger)
     // Each is added where it happens, so that their order is that of the changes.
     player.observeEvents { event in
       if case .stalled = event { conditions.withLock { $0.stallCount += 1 } }
@@ -115,8 +114,8 @@ private struct Watching {
     // The log keeps the latest entries only.
     for entry in item.errorLog.dropFirst(failureCount) {
       failureCount += 1
-      account.add(
-        entry.error, entry.outcome == .failed ? .final : .handled(entry.outcome), at: time)
+      let isFinal = entry.outcome == .failed
+      account.add(.failure(entry.error, isFinal ? .final : .handled(entry.outcome)), at: time)
     }
   }
 }

@@ -98,7 +98,7 @@ package final class Viewer: Sendable {
   package init(_ look: ViewerLook) {
     self.look = look
     runtime = CountedRuntime(look.settings.player.runtime)
-    source = look.access.source(look.source)
+    source = look.media
     rules = look.settings.rules
     scope = LoadScope(runtime: runtime)
     let state = State(
@@ -144,7 +144,7 @@ package final class Viewer: Sendable {
       try await load(try await open())
     } catch let error as ReelError {
       change { state in
-        state.account.add(error, .final, at: state.playback.now)
+        state.account.add(.failure(error, .final), at: state.playback.now)
         finish(.failed(error), &state)
       }
     } catch {
@@ -153,10 +153,9 @@ package final class Viewer: Sendable {
   }
 
   private func open() async throws -> OpenSource {
-    let base = look.fetcher(for: source.name) { [self] in requestConditions($0) }
-    let fetcher = ReportingFetcher(base: base) { [self] event in
-      change { $0.account.add(event, at: $0.playback.now) }
-    }
+    let fetcher = look.fetcher(
+      conditions: { [self] in requestConditions($0) },
+      report: { [self] event in change { $0.account.add(event, at: $0.playback.now) } })
     while true {
       do {
         let opened = try await scope.perform { [self] in
@@ -200,8 +199,8 @@ package final class Viewer: Sendable {
     var job = change { state in
       if hasAudio { state.playback.tracks.append(BufferedPlayback.Track()) }
       if let fault = presentation.live?.driftFault {
-        state.account.add(
-          fault.located(at: self.source.name), .handled(.tolerated), at: state.playback.now)
+        let located = fault.located(at: self.source.name)
+        state.account.add(.failure(located, .handled(.tolerated)), at: state.playback.now)
       }
       return state.job
     }
@@ -355,10 +354,10 @@ package final class Viewer: Sendable {
     switch kind {
     case .audio:
       let loss = MediaLoss(kind: .audio, reason: .missing, range: nil)
-      state.account.add(error, .handled(.lost(loss)), at: now)
+      state.account.add(.failure(error, .handled(.lost(loss))), at: now)
       state.playback.tracks[kind.track].isComplete = true
     case .video:
-      state.account.add(error, .final, at: now)
+      state.account.add(.failure(error, .final), at: now)
       state.failure = error
       for index in state.playback.tracks.indices { state.playback.tracks[index].isComplete = true }
     }
@@ -367,7 +366,7 @@ package final class Viewer: Sendable {
   /// Returns the pause before the next attempt, and reports it; nil if there is none.
   private func retry(after error: ReelError, _ state: inout State) -> Duration? {
     guard let pause = state.retry.next(after: error) else { return nil }
-    state.account.add(error, .handled(.retried), at: state.playback.now)
+    state.account.add(.failure(error, .handled(.retried)), at: state.playback.now)
     return pause
   }
 
@@ -400,7 +399,7 @@ package final class Viewer: Sendable {
   }
 
   private func add(_ error: ReelError, _ outcome: ErrorLogEntry.Outcome) {
-    change { $0.account.add(error, .handled(outcome), at: $0.playback.now) }
+    change { $0.account.add(.failure(error, .handled(outcome)), at: $0.playback.now) }
   }
 
   /// The conditions for the choice of a rung.

@@ -31,8 +31,8 @@ package struct ViewerEvent: Sendable {
     case rung(ItemRung)
     /// How far playback of a live source is behind the live edge.
     case latency(Duration)
-    /// Something could not be loaded. `host` is that of the request; nil for a local file, or if it is not known.
-    case failure(ReelError, host: String?, Consequence)
+    /// Something could not be loaded.
+    case failure(ReelError, Consequence)
     /// The look is over.
     case left(ViewerSums)
   }

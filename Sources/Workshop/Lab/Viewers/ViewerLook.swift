@@ -1,5 +1,3 @@
-internal import Foundation
-internal import HTTPTypes
 package import Logging
 internal import ReelCore
 internal import ReelPlayback
@@ -31,21 +29,26 @@ package struct ViewerLook: Sendable {
 
   var clock: any MonotonicClock { settings.player.clock }
 
-  /// Returns what the requests of the look are sent with.
+  var media: MediaSource { access.source(source) }
+
+  /// Returns what sends the requests of the look.
   ///
   /// - Parameters:
-  ///   - name: The name of the source.
   ///   - conditions: What the player knows, for CMCD.
+  ///   - report: Called with each transfer that has ended, and each attempt that failed.
   func fetcher(
-    for name: String, conditions: @escaping @Sendable (RequestedMedia.Tracks?) -> CMCDFetcher.Conditions
+    conditions: @escaping @Sendable (RequestedMedia.Tracks?) -> CMCDFetcher.Conditions,
+    report: @escaping @Sendable (ViewerEvent.Kind) -> Void
   ) -> any Fetching {
-    guard let transmission = settings.cmcd else { return access.fetcher }
-    // The same for all viewers, and without the query, which may have a secret.
-    var hash = FNV1a()
-    hash.combine(String(name.prefix { $0 != "?" }))
-    return CMCDFetcher(
-      access.fetcher, transmission, session: id, content: String(hash.value, radix: 16),
-      conditions: conditions)
+    var fetcher = access.fetcher
+    if let transmission = settings.cmcd {
+      // The same for all viewers, and without the query, which may have a secret.
+      var hash = FNV1a()
+      hash.combine(String(media.name.prefix { $0 != "?" }))
+      fetcher = CMCDFetcher(
+        fetcher, transmission, session: id, content: String(hash.value, radix: 16), conditions: conditions)
+    }
+    return ReportingFetcher(base: fetcher, report: report)
   }
 }
 
@@ -69,11 +72,6 @@ struct ViewerAccount: Sendable {
     look.report(event, time)
   }
 
-  mutating func add(_ error: ReelError, _ consequence: ViewerEvent.Consequence, at time: Duration) {
-    let host = error.location.flatMap { URL(string: $0)?.host() }
-    add(.failure(error, host: host, consequence), at: time)
-  }
-
   /// Reports the beginning of the look.
   func begin() { look.report(.began, began) }
 
@@ -86,15 +84,14 @@ struct ViewerAccount: Sendable {
 }
 
 /// Reports the requests of a viewer.
-struct ReportingFetcher: Fetching {
+private struct ReportingFetcher: Fetching {
   let base: any Fetching
   let report: @Sendable (ViewerEvent.Kind) -> Void
 
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     var request = request
-    let host = request.url.host()
     request.addReport { [report] in report(.request($0)) }
-    request.addFailedAttempt { [report] in report(.failure($0, host: host, .repeated(status: $1))) }
+    request.addFailedAttempt { [report] in report(.failure($0, .repeated(status: $1))) }
     return try await base.fetch(request)
   }
 }
