@@ -30,9 +30,26 @@ enum ViewersText {
         + layout.styled("\(failed) failed", failed > 0 ? .bad : nil)
         + (summary.isInterrupted ? ", interrupted" : "")
     ]
-    for (name, value) in rows(summary) {
+    func add(_ name: String, _ value: String) {
       lines.append("  " + name.padding(toLength: 13, withPad: " ", startingAt: 0) + value)
     }
+    add("at once", summary.mostPresent.counted("viewer"))
+    add("start", summary.start.map(times) ?? "no first frame")
+    let rebuffering = counts.rebuffering.map { ", rebuffering \(WalkValue.share($0))" } ?? ""
+    add("stalls", "\(counts.stalls)\(rebuffering)")
+    if let latency = summary.liveLatency {
+      let (half, most) = (DurationText.readable(latency.p50), DurationText.readable(latency.p95))
+      add("live edge", "p50 \(half), p95 \(most) behind")
+    }
+    let rungs = counts.rungShares.map { rung in
+      "\(WalkValue.bitRate(Double(rung.bitRate))) \(WalkValue.share(rung.share))"
+    }
+    if !rungs.isEmpty { add("rungs", rungs.joined(separator: ", ")) }
+    let rate = summary.bitRate.map { ", \(WalkValue.bitRate($0))" } ?? ""
+    add("network", "\(WalkValue.size(counts.bytes)) in \(counts.requestCount.counted("request"))\(rate)")
+    let requests = requests(counts).map { "\($0.status): \($0.count)" }
+    if !requests.isEmpty { add("requests", requests.joined(separator: ", ")) }
+    add("machine", machine(summary.machine))
     if let bottleneck = summary.machine.bottleneck {
       lines.append(layout.styled(bottleneck, .warning))
     }
@@ -47,41 +64,9 @@ enum ViewersText {
     return lines
   }
 
-  /// The names and values below the first line.
-  private static func rows(_ summary: ViewersSummary) -> [(String, String)] {
-    let counts = summary.counts
-    var rows: [(String, String)] = [("at once", summary.mostPresent.counted("viewer"))]
-    rows.append(
-      (
-        "start",
-        summary.start.map { start in
-          let times = [("p50", start.p50), ("p95", start.p95), ("p99", start.p99), ("longest", start.max)]
-          return times.map { "\($0) \(DurationText.readable($1))" }.joined(separator: ", ")
-        } ?? "no first frame"
-      ))
-    rows.append(
-      (
-        "stalls",
-        "\(counts.stalls)" + (counts.rebuffering.map { ", rebuffering \(WalkValue.share($0))" } ?? "")
-      ))
-    if let latency = summary.liveLatency {
-      rows.append(
-        (
-          "live edge",
-          "p50 \(DurationText.readable(latency.p50)), p95 \(DurationText.readable(latency.p95)) behind"
-        ))
-    }
-    let rungs = counts.rungShares.map { rung in
-      "\(WalkValue.bitRate(Double(rung.bitRate))) \(WalkValue.share(rung.share))"
-    }
-    if !rungs.isEmpty { rows.append(("rungs", rungs.joined(separator: ", "))) }
-    let rate = summary.bitRate.map { ", \(WalkValue.bitRate($0))" } ?? ""
-    rows.append(
-      ("network", "\(WalkValue.size(counts.bytes)) in \(counts.requestCount.counted("request"))\(rate)"))
-    let requests = requests(counts).map { "\($0.status): \($0.count)" }
-    if !requests.isEmpty { rows.append(("requests", requests.joined(separator: ", "))) }
-    rows.append(("machine", machine(summary.machine)))
-    return rows
+  private static func times(_ start: LatencySummary) -> String {
+    [("p50", start.p50), ("p95", start.p95), ("p99", start.p99), ("longest", start.max)]
+      .map { "\($0) \(DurationText.readable($1))" }.joined(separator: ", ")
   }
 
   /// The requests by status, in words.
