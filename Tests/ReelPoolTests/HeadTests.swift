@@ -100,11 +100,11 @@ struct HeadTests {
     let scene = try scene(policy: HeadsAhead(count: 1))
     let source = try scene.source(1)
     try scene.show(0)
-    try await scene.until { scene.store?.holds(source) == true }
+    try await scene.until { scene.store?.stores(source) == true }
     try scene.show(3)
     try await scene.until { !scene.stored.isEmpty }
     #expect(scene.stored == [4])
-    #expect(scene.store?.holds(source) == true)
+    #expect(scene.store?.stores(source) == true)
     try await scene.close()
   }
 
@@ -189,7 +189,7 @@ struct HeadTests {
       Array(Self.paths.prefix(1)), slots: 1, policy: NoPreload(), link: .lte, keeps: { _ in true },
       describe: { $1.poster = poster })
     try scene.show(0)
-    try await scene.until { scene.store?.holds(FetchRequest(url: poster, purpose: .resource)) == true }
+    try await scene.until { scene.store?.stores(FetchRequest(url: poster, purpose: .resource)) == true }
   }
 
   // MARK: Plans

@@ -25,7 +25,12 @@ final class MemoryStore: MediaStoring {
     }
   }
 
-  func holds(_ request: FetchRequest) -> Bool { stored(request).map { $0.bytes.endIndex == $0.end } ?? false }
+  func stores(_ request: FetchRequest) -> Bool { stored(request).map { $0.bytes.endIndex == $0.end } ?? false }
+
+  func storedFetch(of request: FetchRequest) -> (@Sendable () async throws -> FetchResponse)? {
+    guard stores(request) else { return nil }
+    return { [self] in try await fetch(request) }
+  }
 
   var storedByteCount: Int64 { resources.withLock { $0.values.reduce(0) { $0 + Int64($1.known.count) } } }
 

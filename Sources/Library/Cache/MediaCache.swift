@@ -521,8 +521,12 @@ public final class MediaCache: Fetching, ConnectionOpening {
 }
 
 extension MediaCache: MediaStoring {
-  package func holds(_ request: FetchRequest) -> Bool {
-    wholeEntry(for: request).map { isUsable($0, for: request) } ?? false
+  package func storedFetch(of request: FetchRequest) -> (@Sendable () async throws -> FetchResponse)? {
+    guard let entry = wholeEntry(for: request), isUsable(entry, for: request) else { return nil }
+    return { [self] in
+      try Task.checkCancellation()
+      return response(from: entry, to: request, requestCount: 0)
+    }
   }
 
   package func stores(_ request: FetchRequest) -> Bool { wholeEntry(for: request) != nil }

@@ -328,18 +328,14 @@ public protocol Fetching: Sendable {
 
 /// A fetcher in front of another that keeps what it fetches, such as on disk.
 package protocol MediaStoring: Fetching {
-  /// Returns true if all bytes of the request are stored, and need no request to a server.
-  func holds(_ request: FetchRequest) -> Bool
+  /// Returns a function that answers the request, if all its bytes are stored and need no request to a server; nil for others.
+  func storedFetch(of request: FetchRequest) -> (@Sendable () async throws -> FetchResponse)?
   /// Returns true if all bytes of the request are stored, though a server may have to confirm them.
   func stores(_ request: FetchRequest) -> Bool
   /// The number of bytes that the store occupies.
   var storedByteCount: Int64 { get }
   /// Removes what was not used for the longest time, until at most this many bytes are left.
   func trim(toByteCount byteCount: Int64) async
-}
-
-extension MediaStoring {
-  package func stores(_ request: FetchRequest) -> Bool { holds(request) }
 }
 
 // Shared by fetchers that wrap another fetcher.

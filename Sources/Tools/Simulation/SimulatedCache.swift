@@ -58,7 +58,13 @@ package final class SimulatedCache: MediaStoring, ConnectionOpening {
 
   package func trim(toByteCount byteCount: Int64) async { disk.change { $0.trim(toByteCount: byteCount) } }
 
-  package func holds(_ request: FetchRequest) -> Bool {
+  package func storedFetch(of request: FetchRequest) -> (@Sendable () async throws -> FetchResponse)? {
+    guard stores(request) else { return nil }
+    return { [self] in try await fetch(request) }
+  }
+
+  /// True only for what needs no request.
+  package func stores(_ request: FetchRequest) -> Bool {
     guard Self.isStorable(request) else { return false }
     let now = clock.now
     return disk.change { media in

@@ -133,9 +133,8 @@ package final class PriorityFetcher: Sendable {
     package func fetch(_ request: FetchRequest) async throws -> FetchResponse {
       let (network, number) = (network, number)
       let owner = owner.withLock { $0 }
-      if let store = network.store, store.holds(request) {
-        let response = try await RequestOwner.$item.withValue(owner) { try await store.fetch(request) }
-        network.count(of: number) { $0.requestCount += response.requestCount }
+      if let fetch = network.store?.storedFetch(of: request) {
+        let response = try await RequestOwner.$item.withValue(owner) { try await fetch() }
         return followingStore(response, isStored: true)
       }
       network.count(of: number) { $0.requestCount += 1 }

@@ -137,6 +137,12 @@ struct TracedFetcher: Fetching, ConnectionOpening {
   func openConnection(to url: URL) { (base as? any ConnectionOpening)?.openConnection(to: url) }
 
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+    try await record(request) { try await base.fetch(request) }
+  }
+
+  func record(
+    _ request: FetchRequest, _ fetch: () async throws -> FetchResponse
+  ) async throws -> FetchResponse {
     let (trace, clock, item) = (trace, clock, RequestOwner.item)
     let number = trace.makeRequestNumber()
     let record = { @Sendable (event: WalkEvent.Kind, bytes: Int64?, detail: String?) in
@@ -145,7 +151,7 @@ struct TracedFetcher: Fetching, ConnectionOpening {
     record(.request, nil, request.range?.httpText)
     let response: FetchResponse
     do {
-      response = try await base.fetch(request)
+      response = try await fetch()
     } catch {
       record(.response, nil, Self.reason(of: error))
       throw error
@@ -183,7 +189,12 @@ struct TracedStore: MediaStoring, ConnectionOpening {
 
   var storedByteCount: Int64 { store.storedByteCount }
 
-  func holds(_ request: FetchRequest) -> Bool { store.holds(request) }
+  func stores(_ request: FetchRequest) -> Bool { store.stores(request) }
+
+  func storedFetch(of request: FetchRequest) -> (@Sendable () async throws -> FetchResponse)? {
+    guard let fetch = store.storedFetch(of: request) else { return nil }
+    return { try await traced.record(request, fetch) }
+  }
 
   func trim(toByteCount byteCount: Int64) async { await store.trim(toByteCount: byteCount) }
 
