@@ -184,14 +184,12 @@ extension MediaCache {
       let starts = groups.filter { $0.kind == kind }.flatMap(\.rungs).compactMap { start(of: $0, request) }
       // Players begin with the rung that they began with before.
       guard let start = starts.max(by: { $0.lastUse < $1.lastUse }) else { continue }
-      for next in start.requests {
-        let key = Self.key(of: next)
-        guard let entry = entry(for: next, key), !isUsable(entry, for: next) else { continue }
-        asked.ask(key, next.range) { [weak self] report in
+      for (next, entry) in start.answers where !isUsable(entry, for: next) {
+        asked.ask(next.key, next.request.range) { [weak self] report in
           var question = next
-          question.report = report.record
+          question.request.report = report.record
           // An idle connection would keep a server that serves few at a time from the others. HTTP/2 has no such field.
-          if next.url.scheme == "http" { question.headers[.connection] = "close" }
+          if !next.server.isSecure { question.request.headers[.connection] = "close" }
           return try? await self?.send(question, confirming: entry, isAhead: true)
         }
       }
@@ -210,49 +208,38 @@ extension MediaCache {
     return presentation.periods.first?.trackGroups ?? []
   }
 
-  /// The requests of a reader that begins with a rung, and when its media was used last; nil if one of their answers is not
-  /// stored.
-  private func start(
-    of rung: Rung, _ manifest: FetchRequest
-  ) -> (requests: [FetchRequest], lastUse: Int64)? {
-    func request(_ url: URL, _ range: ByteRange? = nil, _ purpose: FetchPurpose) -> FetchRequest {
+  /// The stored answers with which a reader of a rung begins, and when the rung's media was used last.
+  private typealias Start = (answers: [Stored], lastUse: Int64)
+
+  /// Nil if one of the answers is not stored.
+  private func start(of rung: Rung, _ manifest: FetchRequest) -> Start? {
+    func answer(_ url: URL, _ range: ByteRange?, _ purpose: FetchPurpose) -> Stored? {
       var request = FetchRequest(url: url, range: range, purpose: purpose)
       if let source = manifest.source {
         source.apply(to: &request)
       } else {
         request.headers = manifest.headers
       }
-      return request
+      return stored(request).flatMap { hasStart(of: $0.entry, $0.request) ? $0 : nil }
     }
-    func start(_ url: URL, _ range: ByteRange?, _ initialization: InitializationReference?) -> (
-      requests: [FetchRequest], lastUse: Int64
-    )? {
-      let media = request(url, range, .segment)
-      let first = initialization.map { request($0.url, $0.byteRange, .initialization) }
-      guard let entry = storedEntry(for: media), first.map({ storedEntry(for: $0) != nil }) ?? true else {
-        return nil
+    func start(_ url: URL, _ range: ByteRange?, _ initialization: InitializationReference?) -> Start? {
+      guard let media = answer(url, range, .segment) else { return nil }
+      let lastUse = folder.lastUse(of: media.entry.key, version: media.entry.answer.version)
+      guard let initialization else { return ([media], lastUse) }
+      return answer(initialization.url, initialization.byteRange, .initialization).map {
+        ([$0, media], lastUse)
       }
-      let lastUse = folder.lastUse(of: entry.key, version: entry.answer.version)
-      return ([first, media].compactMap { $0 }, lastUse)
     }
     switch rung.media {
     case .playlist(let url):
-      let playlist = request(url, nil, .manifest)
-      guard let entry = storedEntry(for: playlist), let rung = groups(of: entry, playlist).first?.rungs.first,
-        let start = self.start(of: rung, playlist)
+      guard let playlist = answer(url, nil, .manifest),
+        let rung = groups(of: playlist.entry, playlist.request.request).first?.rungs.first,
+        let start = self.start(of: rung, playlist.request.request)
       else { return nil }
-      return ([playlist] + start.requests, start.lastUse)
+      return ([playlist] + start.answers, start.lastUse)
     case .segments(let segments):
       return segments.first.flatMap { start($0.url, $0.byteRange, $0.initialization) }
     case .index(let index): return start(index.url, index.indexRange, index.initialization)
     }
-  }
-
-  /// Nil if the first byte that is wanted is not stored.
-  private func storedEntry(for request: FetchRequest) -> Entry? {
-    guard Self.mayStore(request), let entry = entry(for: request, Self.key(of: request)),
-      hasStart(of: entry, request)
-    else { return nil }
-    return entry
   }
 }

@@ -101,14 +101,10 @@ final class CachedRead: Sendable {
     case .join(let transfer):
       state.withLock { $0.transfer = transfer }
     case .open(let opening):
-      do {
-        let transfer = try await cache.fetchRest(request, of: entry, from: position, to: end)
-        cache.running.end(opening, of: entry.key, with: transfer)
-        state.withLock { $0.transfer = transfer }
-      } catch {
-        cache.running.end(opening, of: entry.key)
-        throw error
-      }
+      var transfer: SharedTransfer?
+      defer { cache.running.end(opening, of: entry.key, with: transfer) }
+      transfer = try await cache.fetchRest(request, of: entry, from: position, to: end)
+      state.withLock { $0.transfer = transfer }
     }
   }
 }

@@ -73,51 +73,45 @@ public final class MediaCache: Fetching, ConnectionOpening {
   /// - Throws: The errors of that fetcher, also from the body; `ReelError` of kind `server` if the resource changed while parts of
   ///   it came from the folder.
   public func fetch(_ request: FetchRequest) async throws -> FetchResponse {
-    let key = Self.key(of: request)
-    guard Self.mayStore(request) else {
+    guard var wanted = StorableRequest(request, userAgent: userAgent) else {
       // What is stored did not do.
-      if request.storeUse?.isBypassed ?? false { folder.remove(key) }
+      if request.storeUse?.isBypassed ?? false { folder.remove(EntryKey(of: request.url)) }
       return try await base.fetch(request)
     }
-    var request = request
-    if let userAgent, !request.headers.contains(.userAgent) { request.headers[.userAgent] = userAgent }
     var requestCount = 0
     var standing = Standing.unknown
     var mayWait = true
     while true {
       try Task.checkCancellation()
-      let entry = standing == .refused ? nil : entry(for: request, key)
-      if let entry, standing == .confirmed || isUsable(entry, for: request), hasStart(of: entry, request) {
-        return response(from: entry, to: request, requestCount: requestCount)
+      let entry = standing == .refused ? nil : entry(for: wanted)
+      if let entry, standing == .confirmed || isUsable(entry, for: wanted), hasStart(of: entry, wanted) {
+        return response(from: entry, to: wanted.request, requestCount: requestCount)
       }
-      switch running.turn(for: key, request.range ?? .all, mayWait: mayWait) {
+      switch running.turn(for: wanted.key, wanted.request.range ?? .all, mayWait: mayWait) {
       case .wait(let opening):
         await opening.wait()
         // If the other request brought nothing to share, nor may the next.
         mayWait = false
       case .join(let transfer):
-        guard transfer.answer.matches(request) else {
+        guard transfer.answer.matches(wanted.request) else {
           running.leave(transfer)
-          return try await base.fetch(request)
+          return try await base.fetch(wanted.request)
         }
         return response(
-          from: Entry(key: transfer.key, answer: transfer.answer), joined: transfer, to: request,
+          from: Entry(key: transfer.key, answer: transfer.answer), joined: transfer, to: wanted.request,
           requestCount: requestCount)
       case .open(let opening):
-        let stored = standing == .unknown ? entry : nil
-        do {
-          switch try await outcome(of: &request, key, confirming: stored) {
-          case .answer(var answer):
-            answer.response.requestCount += requestCount
-            return try await keep(answer, to: request, key, opening)
-          case .confirmation(let holds, let count):
-            standing = holds ? .confirmed : .refused
-            requestCount += count
-            running.end(opening, of: key)
-          }
-        } catch {
-          running.end(opening, of: key)
-          throw error
+        var transfer: SharedTransfer?
+        defer { running.end(opening, of: wanted.key, with: transfer) }
+        switch try await outcome(of: &wanted, confirming: standing == .unknown ? entry : nil) {
+        case .answer(var answer):
+          answer.response.requestCount += requestCount
+          let response: FetchResponse
+          (response, transfer) = try await keep(answer, to: wanted)
+          return response
+        case .confirmation(let holds, let count):
+          standing = holds ? .confirmed : .refused
+          requestCount += count
         }
       }
     }
@@ -158,6 +152,9 @@ public final class MediaCache: Fetching, ConnectionOpening {
     var answer: StoredAnswer
   }
 
+  /// A request, and what is stored of the answer to it.
+  typealias Stored = (request: StorableRequest, entry: Entry)
+
   /// Whether a stored answer may be used that is not fresh.
   private enum Standing {
     case unknown
@@ -182,26 +179,23 @@ public final class MediaCache: Fetching, ConnectionOpening {
   }
 
   /// Takes what was asked ahead, or sends the request; and asks ahead about what a stored manifest leads to.
-  private func outcome(
-    of request: inout FetchRequest, _ key: EntryKey, confirming entry: Entry?
-  ) async throws -> Outcome {
-    guard let entry, let asked = request.storeUse?.memory(AskedAhead.init) else {
-      let outcome = try await send(request, confirming: entry, isAhead: false)
-      if case .confirmation = outcome { request.report = nil }
-      return outcome
-    }
-    if let (outcome, report) = await asked.take(key, request.range) {
+  ///
+  /// - Parameter wanted: Loses its report with the first answer.
+  private func outcome(of wanted: inout StorableRequest, confirming entry: Entry?) async throws -> Outcome {
+    let asked = entry == nil ? nil : wanted.request.storeUse?.memory(AskedAhead.init)
+    if let (outcome, report) = await asked?.take(wanted.key, wanted.request.range) {
       if let report {
-        report.pass(to: request.report)
-        request.report = nil
+        report.pass(to: wanted.request.report)
+        wanted.request.report = nil
       }
       return outcome
     }
+    let sent = wanted
+    wanted.request.report = nil
+    guard let entry, let asked else { return try await send(sent, confirming: entry, isAhead: false) }
     let began = ContinuousClock.now
-    let asking = Task { [request] in if entry.answer.isManifest { askAhead(of: entry, request, asked) } }
-    let outcome = try await send(request, confirming: entry, isAhead: false)
-    // It has been reported.
-    if case .confirmation = outcome { request.report = nil }
+    let asking = Task { if entry.answer.isManifest { askAhead(of: entry, sent.request, asked) } }
+    let outcome = try await send(sent, confirming: entry, isAhead: false)
     // Its reader must find what was asked about.
     await asking.value
     asked.confirmed(after: .now - began)
@@ -211,7 +205,8 @@ public final class MediaCache: Fetching, ConnectionOpening {
   /// - Parameters:
   ///   - entry: What is stored; it may lack the first byte that is wanted.
   ///   - isAhead: True if nobody waits for the answer yet.
-  func send(_ request: FetchRequest, confirming entry: Entry?, isAhead: Bool) async throws -> Outcome {
+  func send(_ wanted: StorableRequest, confirming entry: Entry?, isAhead: Bool) async throws -> Outcome {
+    let request = wanted.request
     var sent = request
     sent.wantsHead = true
     let sentAt = clock.now
@@ -220,7 +215,7 @@ public final class MediaCache: Fetching, ConnectionOpening {
         ServerAnswer(
           response: response, end: response.end(to: sent), sentAt: sentAt, receivedAt: clock.now))
     }
-    guard let entry, hasStart(of: entry, request) else {
+    guard let entry, hasStart(of: entry, wanted) else {
       if let entry { sent.range = missing(of: entry, request) }
       do {
         return answer(try await base.fetch(sent))
@@ -234,15 +229,14 @@ public final class MediaCache: Fetching, ConnectionOpening {
       }
     }
     let mayStandIn = !isAhead && entry.answer.servesDisconnected
-    let server = ServerAddress(request.url)
     sent.headers += entry.answer.conditions
     let response: FetchResponse
     do {
       response = try await mayStandIn ? fetchPatiently(sent) : base.fetch(sent)
     } catch let error as ReelError where mayStandIn && mayReplace(error, entry) {
       // Of several requests at once, one says so.
-      let isKnown = error.status == nil && isUnreachable(server)
-      if error.status == nil, let server { unreachable.withLock { $0[server] = .now + Self.pause } }
+      let isKnown = error.status == nil && isUnreachable(wanted.server)
+      if error.status == nil { unreachable.withLock { $0[wanted.server] = .now + Self.pause } }
       if !isKnown {
         logger.warning(
           "the server can't be asked; what is stored is used",
@@ -250,7 +244,7 @@ public final class MediaCache: Fetching, ConnectionOpening {
       }
       return .confirmation(true, requestCount: 0)
     }
-    if let server { unreachable.withLock { $0[server] = nil } }
+    unreachable.withLock { $0[wanted.server] = nil }
     guard let head = response.head, head.status == 304 else {
       return answer(response)
     }
@@ -297,10 +291,11 @@ public final class MediaCache: Fetching, ConnectionOpening {
 
   // MARK: - Answers
 
-  /// Keeps an answer of the server if that is allowed, and returns it.
+  /// Keeps an answer of the server if that is allowed, and returns it, with the transfer of its body into the folder.
   private func keep(
-    _ received: ServerAnswer, to request: FetchRequest, _ key: EntryKey, _ opening: Completion
-  ) async throws -> FetchResponse {
+    _ received: ServerAnswer, to wanted: StorableRequest
+  ) async throws -> (FetchResponse, SharedTransfer?) {
+    let (request, key) = (wanted.request, wanted.key)
     var response = received.response
     var text: (bytes: [UInt8], format: ManifestFormat)?
     if request.range == nil, request.purpose == .source || request.purpose == .manifest {
@@ -315,16 +310,18 @@ public final class MediaCache: Fetching, ConnectionOpening {
     else {
       // A part says nothing of the whole.
       if response.head?.status != 206 { folder.remove(key) }
-      running.end(opening, of: key)
-      return response
+      return (response, nil)
     }
-    if let text {
-      answer.resourceByteCount = Int64(text.bytes.count)
-      keep(
-        text.bytes, text.format, of: Entry(key: key, answer: answer), requested: request.url, at: response.url
-      )
-      running.end(opening, of: key)
-      return response
+    if let (bytes, format) = text {
+      answer.resourceByteCount = Int64(bytes.count)
+      let manifest = KeptManifests.Manifest(entry: Entry(key: key, answer: answer), bytes: bytes)
+      switch manifests.decision(
+        on: manifest, format, requested: request.url, at: response.url, now: clock.now)
+      {
+      case .store(let manifests): for manifest in manifests { store(manifest) }
+      case .remove(let keys): for key in keys { folder.remove(key) }
+      }
+      return (response, nil)
     }
     if let known = answer.resourceByteCount ?? storedAnswer(key)?.knownByteCount(of: answer.version) {
       answer.resourceByteCount = known
@@ -332,14 +329,11 @@ public final class MediaCache: Fetching, ConnectionOpening {
     // Other versions are of no use any more.
     folder.remove(key, exceptVersion: answer.version)
     let entry = Entry(key: key, answer: answer)
-    guard record(entry) else {
-      running.end(opening, of: key)
-      return response
-    }
+    guard record(entry) else { return (response, nil) }
     let transfer = share(response, to: received.end, entry)
-    running.end(opening, of: key, with: transfer)
-    return self.response(
+    response = self.response(
       from: entry, joined: transfer, to: request, requestCount: response.requestCount, response)
+    return (response, transfer)
   }
 
   /// Returns the transfer of a body into the folder.
@@ -367,7 +361,7 @@ public final class MediaCache: Fetching, ConnectionOpening {
     if own == nil { request.storeUse?.recordUse() }
     // A stored playlist is complete.
     if answer.isManifest {
-      for parent in manifests.take(naming: request.url) { store(parent.bytes, parent.entry) }
+      for parent in manifests.take(naming: request.url) { store(parent) }
     }
     let start = own?.bodyOffset ?? request.range?.offset ?? 0
     let end = answer.end(of: request.range)
@@ -432,32 +426,17 @@ public final class MediaCache: Fetching, ConnectionOpening {
 
   // MARK: - Entries
 
-  /// True for a request whose answer may be in the folder. What a program says of caches itself is passed on.
-  static func mayStore(_ request: FetchRequest) -> Bool {
-    let steering: Set = [
-      "cache-control", "pragma", "if-match", "if-none-match", "if-modified-since", "if-range", "range",
-    ]
-    return request.method == .get && request.storeUse?.isBypassed != true && request.purpose != .key
-      && request.purpose != .clock
-      && ServerAddress(request.url) != nil && request.url.user() == nil && request.url.password() == nil
-      && !request.headers.contains { $0.isCredential || steering.contains($0.name.canonicalName) }
+  /// What is stored of the answer to a request; nil if nothing is.
+  func stored(_ request: FetchRequest) -> Stored? {
+    guard let wanted = StorableRequest(request, userAgent: userAgent) else { return nil }
+    return entry(for: wanted).map { (wanted, $0) }
   }
 
-  static func key(of request: FetchRequest) -> EntryKey {
-    EntryKey(hashing: [String(request.url.absoluteString.prefix { $0 != "#" })])
-  }
-
-  func entry(for request: FetchRequest, _ key: EntryKey) -> Entry? {
-    guard let answer = storedAnswer(key), answer.matches(request) else { return nil }
-    let entry = Entry(key: key, answer: answer)
+  private func entry(for wanted: StorableRequest) -> Entry? {
+    guard let answer = storedAnswer(wanted.key), answer.matches(wanted.request) else { return nil }
+    let entry = Entry(key: wanted.key, answer: answer)
     // Without a strong validator, no other bytes can follow those of the one answer that is stored.
     return answer.strongValidator != nil || isWhole(entry, nil) ? entry : nil
-  }
-
-  /// Nil unless all bytes of the request are stored.
-  private func wholeEntry(for request: FetchRequest) -> Entry? {
-    guard Self.mayStore(request), let entry = entry(for: request, Self.key(of: request)) else { return nil }
-    return isWhole(entry, request.range) ? entry : nil
   }
 
   private func storedAnswer(_ key: EntryKey) -> StoredAnswer? {
@@ -470,18 +449,17 @@ public final class MediaCache: Fetching, ConnectionOpening {
     return folder.setRecord([UInt8](bytes), of: entry.key)
   }
 
-  func isUsable(_ entry: Entry, for request: FetchRequest) -> Bool {
-    if entry.answer.isFresh(at: clock.now, assuming: assumedFreshness) { return true }
-    return entry.answer.servesDisconnected && isUnreachable(ServerAddress(request.url))
+  func isUsable(_ entry: Entry, for wanted: StorableRequest) -> Bool {
+    entry.answer.isFresh(at: clock.now, assuming: assumedFreshness)
+      || entry.answer.servesDisconnected && isUnreachable(wanted.server)
   }
 
-  private func isUnreachable(_ server: ServerAddress?) -> Bool {
-    guard let server, let end = unreachable.withLock({ $0[server] }) else { return false }
-    return .now < end
+  private func isUnreachable(_ server: ServerAddress) -> Bool {
+    unreachable.withLock { $0[server] }.map { .now < $0 } ?? false
   }
 
-  func hasStart(of entry: Entry, _ request: FetchRequest) -> Bool {
-    let position = request.range?.offset ?? 0
+  func hasStart(of entry: Entry, _ wanted: StorableRequest) -> Bool {
+    let position = wanted.request.range?.offset ?? 0
     return position == 0 && entry.answer.resourceByteCount == 0
       || folder.storedEnd(of: entry.key, version: entry.answer.version, from: position) != nil
   }
@@ -495,41 +473,29 @@ public final class MediaCache: Fetching, ConnectionOpening {
         ?? false
   }
 
-  // MARK: - Manifests
-
-  /// Stores a manifest if it may be, and the multivariant playlists that this one decides on.
-  private func keep(_ bytes: [UInt8], _ format: ManifestFormat, of entry: Entry, requested: URL, at url: URL)
-  {
-    switch manifests.decision(on: bytes, format, of: entry, requested: requested, at: url, now: clock.now) {
-    case .store(let parents):
-      store(bytes, entry)
-      for parent in parents { store(parent.bytes, parent.entry) }
-    case .leave: folder.remove(entry.key)
-    case .remove(let parents):
-      folder.remove(entry.key)
-      for parent in parents { folder.remove(parent.entry.key) }
-    }
-  }
-
-  private func store(_ bytes: [UInt8], _ entry: Entry) {
-    guard storedAnswer(entry.key) != entry.answer else { return }
-    folder.remove(entry.key, exceptVersion: entry.answer.version)
+  private func store(_ manifest: KeptManifests.Manifest) {
+    let (key, answer) = (manifest.entry.key, manifest.entry.answer)
+    guard storedAnswer(key) != answer else { return }
+    folder.remove(key, exceptVersion: answer.version)
     // Bytes without their record are never found.
-    guard folder.write(bytes, at: 0, of: entry.key, version: entry.answer.version) else { return }
-    record(entry)
+    guard folder.write(manifest.bytes, at: 0, of: key, version: answer.version) else { return }
+    record(manifest.entry)
   }
 }
 
 extension MediaCache: MediaStoring {
   package func storedFetch(of request: FetchRequest) -> (@Sendable () async throws -> FetchResponse)? {
-    guard let entry = wholeEntry(for: request), isUsable(entry, for: request) else { return nil }
+    guard let (wanted, entry) = stored(request), isWhole(entry, request.range), isUsable(entry, for: wanted)
+    else { return nil }
     return { [self] in
       try Task.checkCancellation()
-      return response(from: entry, to: request, requestCount: 0)
+      return response(from: entry, to: wanted.request, requestCount: 0)
     }
   }
 
-  package func stores(_ request: FetchRequest) -> Bool { wholeEntry(for: request) != nil }
+  package func stores(_ request: FetchRequest) -> Bool {
+    stored(request).map { isWhole($0.entry, request.range) } ?? false
+  }
 
   package var storedByteCount: Int64 { folder.storedByteCount }
 
