@@ -11,36 +11,29 @@ internal import ReelManifest
 /// A server may serve few connections at a time. So a question has its connection for itself, and if its answer takes much
 /// longer than that about the manifest, it is given up, and its resource is requested in its turn.
 final class AskedAhead: Sendable {
-  private enum Question {
-    case open(Task<Void, Never>?, Completion)
-    /// The report is nil once it was passed on.
-    case answered(MediaCache.Outcome, Report?, of: ByteRange?, at: ContinuousClock.Instant)
+  private struct Question {
+    let range: ByteRange?
+    /// Gives nil if nothing is known of the resource.
+    let task: Task<MediaCache.Outcome?, Never>
+    /// Nil once it was passed on.
+    var report: Report?
   }
 
   private struct State {
     var questions: [EntryKey: Question] = [:]
-    /// The time after which open questions are given up; nil until the manifest is confirmed.
+    /// The time after which questions without an answer are given up; nil until the manifest is confirmed.
     var end: ContinuousClock.Instant?
   }
 
   private let state = Locked(State())
 
-  /// An answer is for requests that follow within this time.
+  /// A question is for requests that follow within this time.
   private static let lifetime = Duration.seconds(10)
-  /// How long a body is kept for a reader.
-  private static let bodyLifetime = Duration.seconds(2)
   /// What a question may take besides twice the time of the manifest's: it may open a connection.
   private static let grace = Duration.milliseconds(100)
 
-  deinit {
-    for question in state.withLock({ $0.questions.values }) {
-      switch question {
-      case .open(let task, _): task?.cancel()
-      case .answered(.answer(let answer), _, _, _): answer.response.body.close()
-      case .answered(.confirmation, _, _, _): break
-      }
-    }
-  }
+  // An answer that nobody has read ends with its question.
+  deinit { for question in state.withLock({ $0.questions.values }) { question.task.cancel() } }
 
   /// Asks about a resource, unless that is done already.
   ///
@@ -49,26 +42,16 @@ final class AskedAhead: Sendable {
     _ key: EntryKey, _ range: ByteRange?,
     _ ask: @escaping @Sendable (Report) async -> MediaCache.Outcome?
   ) {
-    let completion = Completion()
-    let isFirst = state.withLock { state in
-      if case .open = state.questions[key] { return false }
-      state.questions[key] = .open(nil, completion)
+    let isNew = state.withLock { state in
+      guard state.questions[key] == nil else { return false }
+      let report = Report()
+      state.questions[key] = Question(range: range, task: Task { await ask(report) }, report: report)
       return true
     }
-    guard isFirst else { return }
-    let task = Task { [weak self] in
-      let report = Report()
-      let outcome = await ask(report)
-      let answered = outcome.map { Question.answered($0, report, of: range, at: .now) }
-      self?.end(key, completion, answered)
-      guard case .answer(let answer) = outcome else { return }
-      try? await Task.sleep(for: Self.bodyLifetime)
-      if self?.removeAnswer(about: key) ?? false { answer.response.body.close() }
-    }
-    state.withLock { state in
-      if case .open(_, let current) = state.questions[key], current === completion {
-        state.questions[key] = .open(task, completion)
-      }
+    guard isNew else { return }
+    Task { [weak self] in
+      try? await Task.sleep(for: Self.lifetime)
+      self?.forget(key)
     }
   }
 
@@ -81,70 +64,41 @@ final class AskedAhead: Sendable {
   ///
   /// - Parameter range: The range that is wanted.
   func take(_ key: EntryKey, _ range: ByteRange?) async -> (outcome: MediaCache.Outcome, report: Report?)? {
-    let open = state.withLock { state -> (Completion, ContinuousClock.Instant)? in
-      guard case .open(_, let completion) = state.questions[key] else { return nil }
-      return (completion, state.end ?? .now)
+    let found = state.withLock { state in state.questions[key].map { ($0.task, state.end ?? .now) } }
+    guard let (task, end) = found else { return nil }
+    let timer = Task {
+      try? await Task.sleep(until: end)
+      task.cancel()
     }
-    if let (completion, end) = open {
-      let timer = Task { [weak self] in
-        try? await Task.sleep(until: end)
-        self?.giveUp(key, completion)
-      }
-      await completion.wait()
+    // A timer that is cancelled ends at once.
+    let outcome = await withTaskCancellationHandler {
+      await task.value
+    } onCancel: {
       timer.cancel()
     }
-    let found = state.withLock { state -> Question? in
-      guard case .answered(let outcome, _, let asked, let time) = state.questions[key],
-        .now < time + Self.lifetime
-      else { return nil }
-      defer {
-        // It holds for the other parts of the resource too.
-        if case .confirmation(let holds, _) = outcome {
-          state.questions[key] = .answered(
-            .confirmation(holds, requestCount: 0), nil, of: asked, at: time)
-        } else {
-          state.questions[key] = nil
-        }
-      }
-      return state.questions[key]
+    timer.cancel()
+    let question = state.withLock { state -> Question? in
+      guard let question = state.questions[key], question.task == task else { return nil }
+      state.questions[key]?.report = nil
+      if case .answer = outcome { state.questions[key] = nil }
+      return question
     }
-    guard case .answered(let outcome, let report, let asked, _) = found else { return nil }
-    if case .answer(let answer) = outcome, asked != range {
+    guard let question, let outcome else { return nil }
+    switch outcome {
+    // It holds for the other parts of the resource too.
+    case .confirmation(let holds, _) where question.report == nil:
+      return (.confirmation(holds, requestCount: 0), nil)
+    case .answer(let answer) where question.range != range:
       answer.response.body.close()
       return nil
+    case .answer, .confirmation: return (outcome, question.report)
     }
-    return (outcome, report)
   }
 
-  // MARK: - Private
-
-  private func end(_ key: EntryKey, _ completion: Completion, _ answered: Question?) {
-    state.withLock { state in
-      guard case .open(_, let current) = state.questions[key], current === completion else { return }
-      state.questions[key] = answered
-    }
-    completion.finish()
-  }
-
-  private func giveUp(_ key: EntryKey, _ completion: Completion) {
-    let task = state.withLock { state -> Task<Void, Never>? in
-      guard case .open(let task, let current) = state.questions[key], current === completion else {
-        return nil
-      }
-      state.questions[key] = nil
-      return task
-    }
-    task?.cancel()
-    completion.finish()
-  }
-
-  /// True if nobody has taken the body of an answer.
-  private func removeAnswer(about key: EntryKey) -> Bool {
-    state.withLock { state in
-      guard case .answered(.answer, _, _, _) = state.questions[key] else { return false }
-      state.questions[key] = nil
-      return true
-    }
+  private func forget(_ key: EntryKey) {
+    // Released outside the lock, because that ends the answer's transfer.
+    let question = state.withLock { $0.questions.removeValue(forKey: key) }
+    question?.task.cancel()
   }
 
   /// The metrics of a question, for the request that gets its answer.
