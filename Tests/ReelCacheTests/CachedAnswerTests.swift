@@ -169,6 +169,21 @@ import Testing
     #expect(origin.asked.count == 1)
   }
 
+  @Test(
+    "What a server confirms and forbids to keep is used once more, without a second request",
+    arguments: [[.cacheControl: "no-store"], [.setCookie: "a=b"]] as [HTTPFields])
+  func confirmedOnce(confirmation: HTTPFields) async throws {
+    let bytes = Self.bytes(300_000)
+    origin["/a"] = .init(bytes: bytes, fields: [.eTag: "\"1\""], confirmation: confirmation)
+    let request = FetchRequest(url: Self.url, purpose: .segment)
+    for isConditional in [false, true, false] {
+      origin.forget()
+      #expect(try await read() == bytes)
+      #expect(origin.asked == [.init(path: "/a", isConditional: isConditional)])
+      #expect(cache.stores(request) != isConditional)
+    }
+  }
+
   @Test("A manifest that is redirected elsewhere is read again, even if it is the same")
   func movedManifest() async throws {
     let playlist = Array("#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\na.m4s\n#EXT-X-ENDLIST\n".utf8)

@@ -88,29 +88,25 @@ import Testing
     let later = Self.sent + MediaTime(value: 1000, timescale: 1)
     #expect(stored.conditions == [.ifNoneMatch: "\"1\""])
     let head = AnswerHead(status: 304, fields: [.cacheControl: "max-age=70"], isPersonal: false)
-    let isKept = stored.update(with: head, sentAt: later, receivedAt: later)
-    #expect(isKept)
+    let verdict = stored.update(with: head, sentAt: later, receivedAt: later)
+    #expect(verdict == .holds)
     #expect(stored.isFresh(at: later + MediaTime(value: 69, timescale: 1), assuming: .zero))
     #expect(!stored.isFresh(at: later + MediaTime(value: 71, timescale: 1), assuming: .zero))
   }
 
   @Test(
     arguments: [
-      [.eTag: "\"2\""], [.cacheControl: "no-store"], [.setCookie: "a=b"], [.contentLength: "11"],
-    ] as [HTTPFields])
-  func aConfirmationOfSomethingElse(fields: HTTPFields) throws {
+      ([.eTag: "\"2\""], .isOther), ([.contentLength: "11"], .isOther),
+      ([.eTag: "\"2\"", .cacheControl: "no-store"], .isOther), ([.cacheControl: "no-store"], .holdsOnce),
+      ([.setCookie: "a=b"], .holdsOnce),
+      // The length of the confirmation itself.
+      ([.contentLength: "0"], .holds), ([.contentLength: "10"], .holds), ([.contentLength: "ten"], .holds),
+    ] as [(HTTPFields, StoredAnswer.Verdict)])
+  func verdicts(fields: HTTPFields, expected: StoredAnswer.Verdict) throws {
     var stored = try #require(answer([.eTag: "\"1\""]))
     let head = AnswerHead(status: 304, fields: fields, isPersonal: false)
-    let isKept = stored.update(with: head, sentAt: Self.sent, receivedAt: Self.sent)
-    #expect(!isKept)
-  }
-
-  @Test(arguments: ["0", "10", "ten"])
-  func aLengthOfTheConfirmationItself(length: String) throws {
-    var stored = try #require(answer([.eTag: "\"1\""]))
-    let head = AnswerHead(status: 304, fields: [.contentLength: length], isPersonal: false)
-    let isKept = stored.update(with: head, sentAt: Self.sent, receivedAt: Self.sent)
-    #expect(isKept)
+    let verdict = stored.update(with: head, sentAt: Self.sent, receivedAt: Self.sent)
+    #expect(verdict == expected)
   }
 
   @Test(arguments: ["", "\"\"", "W/\"\""]) func anEmptyTagAsksNothing(tag: String) throws {

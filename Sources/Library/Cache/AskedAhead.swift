@@ -86,8 +86,8 @@ final class AskedAhead: Sendable {
     guard let question, let outcome else { return nil }
     switch outcome {
     // It holds for the other parts of the resource too.
-    case .confirmation(let holds, _) where question.report == nil:
-      return (.confirmation(holds, requestCount: 0), nil)
+    case .confirmation(let verdict, _) where question.report == nil:
+      return (.confirmation(verdict, requestCount: 0), nil)
     case .answer(let answer) where question.range != range:
       answer.response.body.close()
       return nil

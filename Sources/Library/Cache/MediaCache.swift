@@ -79,13 +79,17 @@ public final class MediaCache: Fetching, ConnectionOpening {
       return try await base.fetch(request)
     }
     var requestCount = 0
-    var standing = Standing.unknown
+    var verdict: StoredAnswer.Verdict?
     var mayWait = true
     while true {
       try Task.checkCancellation()
-      let entry = standing == .refused ? nil : entry(for: wanted)
-      if let entry, standing == .confirmed || isUsable(entry, for: wanted), hasStart(of: entry, wanted) {
-        return response(from: entry, to: wanted.request, requestCount: requestCount)
+      let entry = verdict == .isOther ? nil : entry(for: wanted)
+      if let entry, verdict != nil || isUsable(entry, for: wanted), hasStart(of: entry, wanted) {
+        let response = response(from: entry, to: wanted.request, requestCount: requestCount)
+        guard verdict == .holdsOnce else { return response }
+        return response.wrappingBody(onEnd: { [folder] _ in folder.remove(entry.key) }) {
+          try await $0.next()
+        }
       }
       switch running.turn(for: wanted.key, wanted.request.range ?? .all, mayWait: mayWait) {
       case .wait(let opening):
@@ -103,14 +107,14 @@ public final class MediaCache: Fetching, ConnectionOpening {
       case .open(let opening):
         var transfer: SharedTransfer?
         defer { running.end(opening, of: wanted.key, with: transfer) }
-        switch try await outcome(of: &wanted, confirming: standing == .unknown ? entry : nil) {
+        switch try await outcome(of: &wanted, confirming: verdict == nil ? entry : nil) {
         case .answer(var answer):
           answer.response.requestCount += requestCount
           let response: FetchResponse
           (response, transfer) = try await keep(answer, to: wanted)
           return response
-        case .confirmation(let holds, let count):
-          standing = holds ? .confirmed : .refused
+        case .confirmation(let found, let count):
+          verdict = found
           requestCount += count
         }
       }
@@ -155,13 +159,6 @@ public final class MediaCache: Fetching, ConnectionOpening {
   /// A request, and what is stored of the answer to it.
   typealias Stored = (request: StorableRequest, entry: Entry)
 
-  /// Whether a stored answer may be used that is not fresh.
-  private enum Standing {
-    case unknown
-    case confirmed
-    case refused
-  }
-
   /// An answer with a body.
   struct ServerAnswer {
     var response: FetchResponse
@@ -173,9 +170,9 @@ public final class MediaCache: Fetching, ConnectionOpening {
 
   enum Outcome {
     case answer(ServerAnswer)
-    /// What is stored holds, or else may not be used any more, as the server said in this many answers; in none if it did
-    /// not answer, and what is stored may be used without it.
-    case confirmation(Bool, requestCount: Int)
+    /// What the server said of a stored answer, and in how many answers; in none if it did not answer, and what is stored may
+    /// be used without it.
+    case confirmation(StoredAnswer.Verdict, requestCount: Int)
   }
 
   /// Takes what was asked ahead, or sends the request; and asks ahead about what a stored manifest leads to.
@@ -242,7 +239,7 @@ public final class MediaCache: Fetching, ConnectionOpening {
           "the server can't be asked; what is stored is used",
           metadata: ["url": "\(request.url.logText)", "reason": "\(error.reason)"])
       }
-      return .confirmation(true, requestCount: 0)
+      return .confirmation(.holds, requestCount: 0)
     }
     unreachable.withLock { $0[wanted.server] = nil }
     guard let head = response.head, head.status == 304 else {
@@ -251,9 +248,13 @@ public final class MediaCache: Fetching, ConnectionOpening {
     var answer = entry.answer
     // The references of a manifest are relative to its place.
     let isInPlace = !answer.isManifest || answer.url(of: request) == response.url
-    let holds = isInPlace && answer.update(with: head, sentAt: sentAt, receivedAt: clock.now)
-    if holds { record(Entry(key: entry.key, answer: answer)) } else { folder.remove(entry.key) }
-    return .confirmation(holds, requestCount: response.requestCount)
+    let verdict = isInPlace ? answer.update(with: head, sentAt: sentAt, receivedAt: clock.now) : .isOther
+    switch verdict {
+    case .holds: record(Entry(key: entry.key, answer: answer))
+    case .holdsOnce: break
+    case .isOther: folder.remove(entry.key)
+    }
+    return .confirmation(verdict, requestCount: response.requestCount)
   }
 
   private func mayReplace(_ error: ReelError, _ entry: Entry) -> Bool {

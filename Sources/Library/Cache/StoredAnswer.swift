@@ -121,27 +121,36 @@ struct StoredAnswer: Codable, Sendable, Equatable {
     return [:]
   }
 
-  /// Takes the fields of a 304 (§4.3.4). False if the answer must not be kept any longer: the 304 is for another version,
-  /// or forbids it.
-  mutating func update(with head: AnswerHead, sentAt: WallTime, receivedAt: WallTime) -> Bool {
+  /// What a server says of a stored answer.
+  enum Verdict {
+    /// It holds.
+    case holds
+    /// It holds for this request, and must not be kept any longer.
+    case holdsOnce
+    /// It does not hold.
+    case isOther
+  }
+
+  /// Takes the fields of a 304 (§4.3.4), if the answer holds and may be kept.
+  mutating func update(with head: AnswerHead, sentAt: WallTime, receivedAt: WallTime) -> Verdict {
     let news = Self.kept(head.fields)
-    guard Self.mayKeep(head) else { return false }
-    if let old = fields["etag"], let new = news["etag"], old.opaqueTag != new.opaqueTag { return false }
+    if let old = fields["etag"], let new = news["etag"], old.opaqueTag != new.opaqueTag { return .isOther }
     if fields["etag"] == nil, let old = fields["last-modified"], let new = news["last-modified"], old != new {
-      return false
+      return .isOther
     }
     // What is stored may be cut off. Many servers state a length of 0, that of the 304 itself.
     if let size = head.fields[.contentLength].flatMap({ Int64($0) }), size > 0, strongValidator != nil,
       !isManifest, let resourceByteCount, size != resourceByteCount
     {
-      return false
+      return .isOther
     }
+    guard Self.mayKeep(head) else { return .holdsOnce }
     fields.merge(news) { $1 }
     // The age of the new answer is its own.
     for name in ["age", "date"] where news[name] == nil { fields[name] = nil }
     requestTime = sentAt.seconds
     responseTime = receivedAt.seconds
-    return true
+    return .holds
   }
 
   /// The strong validator of an answer (RFC 9110 §8.8.1). A date is one if it is a minute older than the answer (§8.8.2.2).
