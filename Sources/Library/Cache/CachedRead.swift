@@ -67,12 +67,10 @@ final class CachedRead: Sendable {
     }
   }
 
-  /// Ends the read.
-  ///
-  /// - Parameter reports: True if no request was sent for it that reports itself.
-  func end(_ result: Result<Void, any Error>, reports: Bool) {
+  /// Ends the read, and reports it if no answer of a server has done so.
+  func end(_ result: Result<Void, any Error>) {
     leave()
-    guard reports, let report = request.report else { return }
+    guard let report = request.report else { return }
     var metrics = RequestMetrics(url: request.url, purpose: request.purpose, requestCount: 0)
     // A reader that has all bytes need not ask for more.
     metrics.outcome = state.withLock { $0.position } == end ? .completed : RequestMetrics.Outcome(result)

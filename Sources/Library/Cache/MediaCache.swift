@@ -266,17 +266,11 @@ public final class MediaCache: Fetching, ConnectionOpening {
   }
 
   private func fetchPatiently(_ request: FetchRequest) async throws -> FetchResponse {
-    try await withThrowingTaskGroup(of: FetchResponse.self) { [base] group in
-      group.addTask { try await base.fetch(request) }
-      group.addTask {
-        try await Task.sleep(for: Self.patience)
-        throw ReelError(
-          .timedOut, "no answer within \(Self.patience.components.seconds) s", at: request.url.absoluteString)
-      }
-      defer { group.cancelAll() }
-      guard let response = try await group.next() else { throw CancellationError() }
-      return response
-    }
+    let end = SystemMonotonicClock().now + Self.patience
+    let response = try await TimeLimit.run(until: end) { [base] in try await base.fetch(request) }
+    if let response { return response }
+    throw ReelError(
+      .timedOut, "no answer within \(Self.patience.components.seconds) s", at: request.url.absoluteString)
   }
 
   /// The part of the wanted range before bytes that are stored; all of it if none are.
@@ -324,8 +318,8 @@ public final class MediaCache: Fetching, ConnectionOpening {
       }
       return (response, nil)
     }
-    if let known = answer.resourceByteCount ?? storedAnswer(key)?.knownByteCount(of: answer.version) {
-      answer.resourceByteCount = known
+    if answer.resourceByteCount == nil, let old = storedAnswer(key), old.version == answer.version {
+      answer.resourceByteCount = old.resourceByteCount
     }
     // Other versions are of no use any more.
     folder.remove(key, exceptVersion: answer.version)
@@ -378,7 +372,7 @@ public final class MediaCache: Fetching, ConnectionOpening {
     response.validator = answer.strongValidator
     response.requestCount = requestCount
     response.storedByteCount = { read.storedByteCount }
-    response.body = FetchBody(onEnd: { read.end($0, reports: own == nil) }) { try await read.next() }
+    response.body = FetchBody(onEnd: { read.end($0) }) { try await read.next() }
     return response
   }
 

@@ -30,21 +30,10 @@ struct StoredAnswer: Codable, Sendable, Equatable {
   var contentType: String? { fields["content-type"] }
 
   /// The position after the last byte of a range of the resource; nil if its size is unknown and matters.
-  func end(of range: ByteRange?) -> Int64? {
-    switch (range?.end, resourceByteCount) {
-    case (let end?, let size?): min(end, size)
-    case (let end?, nil): end
-    case (nil, let size): size
-    }
-  }
+  func end(of range: ByteRange?) -> Int64? { [range?.end, resourceByteCount].compactMap { $0 }.min() }
 
   /// The place of the resource, which its references are relative to.
   func url(of request: FetchRequest) -> URL { finalURL.flatMap { URL(string: $0) } ?? request.url }
-
-  /// The size of the resource, if it is of this version.
-  func knownByteCount(of version: EntryVersion) -> Int64? {
-    version == self.version ? resourceByteCount : nil
-  }
 
   /// Nil if a private cache must not store the answer (§3), or if it would be of no use.
   ///
