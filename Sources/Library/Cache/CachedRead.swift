@@ -100,9 +100,11 @@ final class CachedRead: Sendable {
       state.withLock { $0.transfer = transfer }
     case .open(let opening):
       var transfer: SharedTransfer?
-      defer { cache.running.end(opening, of: entry.key, with: transfer) }
+      defer {
+        cache.running.end(opening, with: transfer)
+        state.withLock { $0.transfer = transfer }
+      }
       transfer = try await cache.fetchRest(request, of: entry, from: position, to: end)
-      state.withLock { $0.transfer = transfer }
     }
   }
 }

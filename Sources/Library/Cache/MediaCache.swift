@@ -106,7 +106,7 @@ public final class MediaCache: Fetching, ConnectionOpening {
           requestCount: requestCount)
       case .open(let opening):
         var transfer: SharedTransfer?
-        defer { running.end(opening, of: wanted.key, with: transfer) }
+        defer { running.end(opening, with: transfer) }
         switch try await outcome(of: &wanted, confirming: verdict == nil ? entry : nil) {
         case .answer(var answer):
           answer.response.requestCount += requestCount

@@ -216,10 +216,9 @@ final class RunningTransfers: Sendable {
   }
 
   private struct State {
-    var transfers: [EntryKey: [(transfer: SharedTransfer, readerCount: Int)]] = [:]
-    /// Those that have no reader any more, until what came is written.
-    var ending: [ObjectIdentifier: SharedTransfer] = [:]
-    var openings: [EntryKey: [(range: ByteRange, completion: Completion)]] = [:]
+    /// With those that have no reader any more, until what came is written.
+    var transfers: [(transfer: SharedTransfer, readerCount: Int)] = []
+    var openings: [(key: EntryKey, range: ByteRange, completion: Completion)] = []
   }
 
   // Transfers have locks of their own.
@@ -234,20 +233,21 @@ final class RunningTransfers: Sendable {
   ) -> Turn {
     let position = range.offset
     return state.withLock { state in
-      for index in (state.transfers[key] ?? []).indices {
-        guard let transfer = state.transfers[key]?[index].transfer, transfer.reaches(position),
-          version.map({ $0 == transfer.answer.version }) ?? true
-        else { continue }
-        state.transfers[key]?[index].readerCount += 1
-        return .join(transfer)
+      let index = state.transfers.firstIndex { transfer, readerCount in
+        transfer.key == key && readerCount > 0 && transfer.reaches(position)
+          && version.map { $0 == transfer.answer.version } ?? true
+      }
+      if let index {
+        state.transfers[index].readerCount += 1
+        return .join(state.transfers[index].transfer)
       }
       let reach = 0...SharedTransfer.nearByteCount
-      let other = state.openings[key]?.first {
-        reach.contains(position - $0.range.offset) && position < $0.range.end ?? .max
+      let other = state.openings.first {
+        $0.key == key && reach.contains(position - $0.range.offset) && position < $0.range.end ?? .max
       }
       if let other, mayWait { return .wait(other.completion) }
       let completion = Completion()
-      state.openings[key, default: []].append((range, completion))
+      state.openings.append((key, range, completion))
       return .open(completion)
     }
   }
@@ -255,11 +255,10 @@ final class RunningTransfers: Sendable {
   /// Ends an opening.
   ///
   /// - Parameter transfer: What it brings, to be shared. The caller is its first reader.
-  func end(_ opening: Completion, of key: EntryKey, with transfer: SharedTransfer? = nil) {
+  func end(_ opening: Completion, with transfer: SharedTransfer?) {
     state.withLock { state in
-      state.openings[key]?.removeAll { $0.completion === opening }
-      if state.openings[key]?.isEmpty ?? false { state.openings[key] = nil }
-      if let transfer { state.transfers[transfer.key, default: []].append((transfer, 1)) }
+      state.openings.removeAll { $0.completion === opening }
+      if let transfer { state.transfers.append((transfer, 1)) }
     }
     opening.finish()
   }
@@ -267,27 +266,18 @@ final class RunningTransfers: Sendable {
   /// Ends a transfer with its last reader.
   func leave(_ transfer: SharedTransfer) {
     let isLast = state.withLock { state -> Bool in
-      guard let index = state.transfers[transfer.key]?.firstIndex(where: { $0.transfer === transfer }) else {
-        return false
-      }
-      state.transfers[transfer.key]?[index].readerCount -= 1
-      guard state.transfers[transfer.key]?[index].readerCount == 0 else { return false }
-      state.transfers[transfer.key]?.remove(at: index)
-      if state.transfers[transfer.key]?.isEmpty ?? false { state.transfers[transfer.key] = nil }
-      state.ending[ObjectIdentifier(transfer)] = transfer
-      return true
+      guard let index = state.transfers.firstIndex(where: { $0.transfer === transfer }) else { return false }
+      state.transfers[index].readerCount -= 1
+      return state.transfers[index].readerCount == 0
     }
     guard isLast else { return }
     transfer.close()
-    state.withLock { $0.ending[ObjectIdentifier(transfer)] = nil }
+    state.withLock { $0.transfers.removeAll { $0.transfer === transfer } }
   }
 
   /// Ends all transfers, and returns once what came is written.
   func finish() async {
-    let transfers = state.withLock { state in
-      state.transfers.values.flatMap { $0.map(\.transfer) } + state.ending.values
-    }
-    for transfer in transfers { await transfer.finish() }
+    for transfer in state.withLock({ $0.transfers.map(\.transfer) }) { await transfer.finish() }
   }
 }
 
