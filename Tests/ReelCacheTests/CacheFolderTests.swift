@@ -322,12 +322,12 @@ struct CacheFolderTests {
     #expect(parent.names("cache") == [".hidden"])
     #expect(log.lines.count == 1)
     #expect(throws: ReelError.self) { try CacheFolder.contents(of: url) }
-    for work in [{ try CacheFolder.removeAll(in: url) }, { _ = try CacheFolder.contents(of: url) }] {
+    for work in [{ try MediaCache.removeAll(in: url) }, { _ = try CacheFolder.contents(of: url) }] {
       let error = #expect(throws: ReelError.self, performing: work)
       #expect(error?.kind == .usage)
     }
     let missing = parent.url.appending(path: "missing")
-    let error = #expect(throws: ReelError.self) { try CacheFolder.removeAll(in: missing) }
+    let error = #expect(throws: ReelError.self) { try MediaCache.removeAll(in: missing) }
     #expect(error?.kind == .noSuchFile)
     #expect(parent.names() == ["cache"])
   }
@@ -373,7 +373,7 @@ struct CacheFolderTests {
     for number in 1...3 { cache.write(Self.bytes(10_000, seed: 1), at: 0, of: key(number), version: 1) }
     try setUse(key(2), daysAgo: 10)
     let stored = cache.storedByteCount
-    let removed = try CacheFolder.remove(in: url, unusedFor: .seconds(7 * 86_400))
+    let removed = try MediaCache.remove(in: url, unusedFor: .seconds(7 * 86_400))
     #expect(removed.entryCount == 1)
     #expect(removed.byteCount == stored - cache.storedByteCount)
     #expect(cache.storedEnd(of: key(2), version: 1, from: 0) == nil)
@@ -381,7 +381,7 @@ struct CacheFolderTests {
     #expect(contents.entryCount == 2)
     #expect(contents.pieceCount == 2)
     #expect(contents.byteLimit == 10_000_000)
-    try CacheFolder.removeAll(in: url)
+    try MediaCache.removeAll(in: url)
     #expect(cache.storedByteCount == 0)
     #expect(try CacheFolder.contents(of: url).oldestUse == nil)
     #expect(cache.write([1], at: 0, of: key(1), version: 1))

@@ -166,21 +166,29 @@ final class CacheFolder: Sendable {
     } catch { throw error.reelError(.noSuchFile, at: folder) }
   }
 
-  /// Removes all entries. Processes that have the cache open go on with an empty one.
+  /// Removes the entries that have not been used since a time, and returns how many, and what they took. Processes that have the
+  /// cache open go on.
   ///
+  /// - Parameter time: In nanoseconds since 1970.
   /// - Throws: As `contents`; `cannotWriteOutput` if the folder can't be changed.
-  static func removeAll(in folder: URL) throws(ReelError) { _ = try remove(in: folder, unusedSince: .max) }
-
-  /// Removes the entries that have not been used for so long, and returns how many, and what they took.
-  ///
-  /// - Throws: As `removeAll`.
-  @discardableResult
   static func remove(
-    in folder: URL, unusedFor age: Duration
+    in folder: URL, unusedSince time: Int64
   ) throws(ReelError) -> (entryCount: Int, byteCount: Int64) {
-    // More than this is before any file.
-    let age = min(max(age, .zero), .seconds(9_000_000_000))
-    return try remove(in: folder, unusedSince: CacheSurvey.now - Int64(age / .nanoseconds(1)))
+    var removed: (entryCount: Int, byteCount: Int64) = (0, 0)
+    do throws(SystemFailure) {
+      // A folder without a mark is empty.
+      guard try SharedUsage.isMarked(openCache(at: folder)) else { return removed }
+      let shared = try SharedUsage(path: folder.path(percentEncoded: false), byteLimit: nil)
+      for entry in try CacheSurvey(shared.folder, correctsTimes: true).entries where entry.time <= time {
+        while try !shared.locked({ (usage) throws(SystemFailure) in
+          let before = usage.byteCount
+          defer { removed.byteCount += before - usage.byteCount }
+          return try removeFiles(of: entry.key, in: shared, &usage, unusedSince: time) { _ in true }
+        }) {}
+        if shared.folder.status("\(entry.key.group)/\(entry.key.name)") == nil { removed.entryCount += 1 }
+      }
+    } catch { throw error.reelError(.cannotWriteOutput, at: folder) }
+    return removed
   }
 
   // MARK: - Private
@@ -350,26 +358,6 @@ final class CacheFolder: Sendable {
         if isDone { return }
       }
     }
-  }
-
-  private static func remove(
-    in folder: URL, unusedSince time: Int64
-  ) throws(ReelError) -> (entryCount: Int, byteCount: Int64) {
-    var removed: (entryCount: Int, byteCount: Int64) = (0, 0)
-    do throws(SystemFailure) {
-      // A folder without a mark is empty.
-      guard try SharedUsage.isMarked(openCache(at: folder)) else { return removed }
-      let shared = try SharedUsage(path: folder.path(percentEncoded: false), byteLimit: nil)
-      for entry in try CacheSurvey(shared.folder, correctsTimes: true).entries where entry.time <= time {
-        while try !shared.locked({ (usage) throws(SystemFailure) in
-          let before = usage.byteCount
-          defer { removed.byteCount += before - usage.byteCount }
-          return try removeFiles(of: entry.key, in: shared, &usage, unusedSince: time) { _ in true }
-        }) {}
-        if shared.folder.status("\(entry.key.group)/\(entry.key.name)") == nil { removed.entryCount += 1 }
-      }
-    } catch { throw error.reelError(.cannotWriteOutput, at: folder) }
-    return removed
   }
 
   /// Opens a folder, which is a cache or can become one.

@@ -1,14 +1,6 @@
 internal import Foundation
 internal import ReelCore
 
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#elseif canImport(Darwin)
-  internal import Darwin
-#endif
-
 /// A call of the system that failed.
 struct SystemFailure: Error, Equatable {
   /// The folder is no longer the one that was opened.

@@ -136,7 +136,9 @@ public final class MediaCache: Fetching, ConnectionOpening {
   /// Removes everything from the folder of a cache. Programs that use it go on.
   ///
   /// - Throws: Like `contents(of:)`; `cannotWriteOutput` if something can't be removed.
-  public static func removeAll(in folder: URL) throws(ReelError) { try CacheFolder.removeAll(in: folder) }
+  public static func removeAll(in folder: URL) throws(ReelError) {
+    _ = try CacheFolder.remove(in: folder, unusedSince: .max)
+  }
 
   /// Removes what was not used for a time, and returns how many resources that were and the bytes that they took.
   ///
@@ -145,7 +147,9 @@ public final class MediaCache: Fetching, ConnectionOpening {
   public static func remove(
     in folder: URL, unusedFor age: Duration
   ) throws(ReelError) -> (entryCount: Int, byteCount: Int64) {
-    try CacheFolder.remove(in: folder, unusedFor: age)
+    // More than this is before any file.
+    let age = min(max(age, .zero), .seconds(9_000_000_000))
+    return try CacheFolder.remove(in: folder, unusedSince: CacheSurvey.now - Int64(age / .nanoseconds(1)))
   }
 
   // MARK: - Requests
