@@ -122,7 +122,7 @@ public final class MediaCache: Fetching, ConnectionOpening {
   }
 
   /// Ends all transfers, and returns once what they brought is on disk: for a program that is about to end.
-  public func finish() async { await running.finish() }
+  public func finish() async { running.finish() }
 
   // MARK: - The folder
 

@@ -27,10 +27,6 @@ final class SharedTransfer: Sendable {
     var task: Task<Void, Never>?
     /// False once bytes could not be written.
     var mayWrite = true
-    /// True while a piece is being written.
-    var isWriting = false
-    /// Ends with that piece, for those who wait.
-    var written: Completion?
 
     var position: Int64 { start + Int64(recent.count) }
   }
@@ -44,6 +40,8 @@ final class SharedTransfer: Sendable {
   /// Called with the position of the end when the whole body has come.
   private let onEnd: @Sendable (Int64) -> Void
   private let state: Locked<State>
+  /// Held while a piece is written.
+  private let writing = Locked((), rank: .body)
 
   /// Files are written in pieces of this size. The first one is smaller, so that a head is kept early.
   static let pieceByteCount = CacheFolder.pieceByteLimit
@@ -98,7 +96,7 @@ final class SharedTransfer: Sendable {
     }
   }
 
-  /// Ends the transfer, when it has no reader any more. What came until then stays.
+  /// Ends the transfer, when it has no reader any more, and returns once what came until then is written.
   func close() {
     let task = state.withLock { state in
       if state.result == nil { state.result = .failure(CancellationError()) }
@@ -107,21 +105,6 @@ final class SharedTransfer: Sendable {
     task?.cancel()
     body.close()
     write()
-  }
-
-  /// Ends the transfer, and returns once what came is written.
-  func finish() async {
-    close()
-    while true {
-      let completion = Completion()
-      let written = state.withLock { state -> Completion? in
-        guard state.isWriting else { return nil }
-        state.written = state.written ?? completion
-        return state.written
-      }
-      guard let written else { return }
-      await written.wait()
-    }
   }
 
   // MARK: - Private
@@ -156,27 +139,27 @@ final class SharedTransfer: Sendable {
     completion.finish()
   }
 
-  /// Writes what has come: in whole pieces, and all of it once no more comes. If another thread does so, that one goes on.
+  /// Writes what has come: in whole pieces, and all of it once no more comes.
   private func write() {
-    while true {
-      let next = state.withLock { state -> (start: Int64, piece: [UInt8], mayWrite: Bool)? in
-        guard !state.isWriting else { return nil }
-        let start = state.start + Int64(state.writtenCount)
-        let wanted = start == 0 ? Self.firstPieceByteCount : Self.pieceByteCount
-        let rest = state.recent.dropFirst(state.writtenCount)
-        guard !rest.isEmpty, state.result != nil || rest.count >= wanted else { return nil }
-        state.isWriting = true
-        return (start, Array(rest.prefix(wanted)), state.mayWrite)
+    writing.withLock { _ in
+      while let (start, piece, mayWrite) = nextPiece {
+        let isWritten = mayWrite && folder.write(piece, at: start, of: key, version: answer.version)
+        state.withLock { state in
+          state.mayWrite = isWritten
+          state.writtenCount += piece.count
+        }
       }
-      guard let (start, piece, mayWrite) = next else { return }
-      let isWritten = mayWrite && folder.write(piece, at: start, of: key, version: answer.version)
-      let written = state.withLock { state in
-        state.mayWrite = isWritten
-        state.writtenCount += piece.count
-        state.isWriting = false
-        return state.written.take()
-      }
-      written?.finish()
+    }
+  }
+
+  /// What is to be written next.
+  private var nextPiece: (start: Int64, bytes: [UInt8], mayWrite: Bool)? {
+    state.withLock { state in
+      let start = state.start + Int64(state.writtenCount)
+      let wanted = start == 0 ? Self.firstPieceByteCount : Self.pieceByteCount
+      let rest = state.recent.dropFirst(state.writtenCount)
+      guard !rest.isEmpty, state.result != nil || rest.count >= wanted else { return nil }
+      return (start, Array(rest.prefix(wanted)), state.mayWrite)
     }
   }
 }
@@ -276,9 +259,7 @@ final class RunningTransfers: Sendable {
   }
 
   /// Ends all transfers, and returns once what came is written.
-  func finish() async {
-    for transfer in state.withLock({ $0.transfers.map(\.transfer) }) { await transfer.finish() }
-  }
+  func finish() { for transfer in state.withLock({ $0.transfers.map(\.transfer) }) { transfer.close() } }
 }
 
 /// Something that tasks wait for.
