@@ -83,16 +83,13 @@ final class SharedTransfer: Sendable {
     while true {
       try Task.checkCancellation()
       let mine = Completion()
-      let pull: Completion
-      switch state.withLock({ $0.step(at: position, mine) }) {
-      case .part(let result): return try result.get()
-      case .wait(let other): pull = other
-      case .pull:
-        pull = mine
+      switch try state.withLock({ try $0.step(at: position, mine) }) {
+      case .part(let part): return part
+      case .wait(let pull):
         // The task goes on if this reader is cancelled: others may wait for the same bytes.
-        begin(mine)
+        if pull === mine { begin(mine) }
+        await pull.wait()
       }
-      await pull.wait()
     }
   }
 
@@ -166,22 +163,24 @@ final class SharedTransfer: Sendable {
 
 extension SharedTransfer.State {
   fileprivate enum Step {
-    case part(Result<SharedTransfer.Part, any Error>)
+    case part(SharedTransfer.Part)
     case wait(Completion)
-    case pull
   }
 
   /// - Parameter pull: Becomes the current pull if the reader has to begin one.
-  fileprivate mutating func step(at position: Int64, _ pull: Completion) -> Step {
-    if position < start { return .part(.success(.passed)) }
-    if position < self.position { return .part(.success(.bytes(Array(recent[Int(position - start)...])))) }
-    if let result { return .part(result.map { .ended }) }
+  fileprivate mutating func step(at position: Int64, _ pull: Completion) throws -> Step {
+    if position < start { return .part(.passed) }
+    if position < self.position { return .part(.bytes(Array(recent[Int(position - start)...]))) }
+    if let result {
+      try result.get()
+      return .part(.ended)
+    }
     if let running = self.pull { return .wait(running) }
     self.pull = pull
     recent.removeFirst(writtenCount)
     start += Int64(writtenCount)
     writtenCount = 0
-    return .pull
+    return .wait(pull)
   }
 }
 
