@@ -20,10 +20,6 @@ struct CacheFolderTests {
 
   private func key(_ number: Int) -> EntryKey { EntryKey(hashing: ["https://example.com/\(number)"]) }
 
-  private static func bytes(_ count: Int, seed: Int) -> [UInt8] {
-    (0..<count).map { UInt8(truncatingIfNeeded: ($0 &+ seed) &* 31 &+ ($0 &+ seed) >> 8) }
-  }
-
   /// The paths of an entry's files.
   private func files(_ key: EntryKey) -> [String] {
     let folder = "cache/\(key.group)/\(key.name)"
@@ -53,14 +49,14 @@ struct CacheFolderTests {
 
   @Test("Pieces and a record are read by a later process as they were written")
   func readsWhatWasWritten() {
-    let content = Self.bytes(500_000, seed: 1)
+    let bytes = content(500_000, seed: 1)
     do {
       let cache = open()
       #expect(cache.record(of: key(1)) == nil)
       #expect(cache.setRecord([1, 2, 3], of: key(1)))
       // The first is stored as two pieces.
-      #expect(cache.write(Array(content[..<300_000]), at: 0, of: key(1), version: 7))
-      #expect(cache.write(Array(content[400_000...]), at: 400_000, of: key(1), version: 7))
+      #expect(cache.write(Array(bytes[..<300_000]), at: 0, of: key(1), version: 7))
+      #expect(cache.write(Array(bytes[400_000...]), at: 400_000, of: key(1), version: 7))
     }
     let cache = open()
     #expect(cache.record(of: key(1)) == [1, 2, 3])
@@ -73,7 +69,7 @@ struct CacheFolderTests {
       for maximum in [1, 65_535, 65_536, 65_537, 1_000_000] {
         let read = cache.read(key(1), version: 7, from: Int64(position), maximum: maximum)
         #expect(read.map { (1...maximum).contains($0.count) } == true)
-        #expect(read.map { Array(content[position..<position + $0.count]) == $0 } == true)
+        #expect(read.map { Array(bytes[position..<position + $0.count]) == $0 } == true)
       }
     }
     #expect(cache.read(key(1), version: 7, from: 300_000, maximum: 10) == nil)
@@ -85,12 +81,12 @@ struct CacheFolderTests {
   func versions() {
     let cache = open()
     for version in [EntryVersion(1), 2] {
-      cache.write(Self.bytes(1000, seed: Int(version)), at: 0, of: key(1), version: version)
+      cache.write(content(1000, seed: Int(version)), at: 0, of: key(1), version: version)
     }
     cache.write([9], at: 1000, of: key(1), version: 1)
     cache.setRecord([5], of: key(1))
     #expect(cache.storedEnd(of: key(1), version: 2, from: 0) == 1000)
-    #expect(cache.read(key(1), version: 2, from: 0, maximum: 1000) == Self.bytes(1000, seed: 2))
+    #expect(cache.read(key(1), version: 2, from: 0, maximum: 1000) == content(1000, seed: 2))
     cache.remove(key(1), exceptVersion: 2)
     #expect(cache.storedEnd(of: key(1), version: 1, from: 0) == nil)
     #expect(cache.storedEnd(of: key(1), version: 2, from: 0) == 1000)
@@ -121,16 +117,16 @@ struct CacheFolderTests {
   func bound() throws {
     let cache = open(2_000_000)
     for number in 0..<60 {
-      #expect(cache.setRecord(Self.bytes(300, seed: number), of: key(number)))
+      #expect(cache.setRecord(content(300, seed: number), of: key(number)))
       #expect(
         cache.write(
-          Self.bytes(50_000 + number * 1000, seed: number), at: 0, of: key(number), version: 1))
+          content(50_000 + number * 1000, seed: number), at: 0, of: key(number), version: 1))
       #expect(diskUsage() <= 2_000_000)
     }
     #expect(cache.storedByteCount > 1_000_000)
     #expect(try cache.storedByteCount == CacheFolder.contents(of: url).byteCount)
     #expect(cache.record(of: key(0)) == nil)
-    #expect(cache.record(of: key(59)) == Self.bytes(300, seed: 59))
+    #expect(cache.record(of: key(59)) == content(300, seed: 59))
   }
 
   @Test("What is larger than the limit alone is not stored, and removes nothing", arguments: [0, 1, 100_000])
@@ -138,7 +134,7 @@ struct CacheFolderTests {
     let cache = open(byteLimit)
     let isStored = cache.write([1], at: 0, of: key(1), version: 1)
     #expect(isStored == (byteLimit == 100_000))
-    #expect(!cache.write(Self.bytes(200_000, seed: 1), at: 0, of: key(2), version: 1))
+    #expect(!cache.write(content(200_000, seed: 1), at: 0, of: key(2), version: 1))
     #expect((cache.read(key(1), version: 1, from: 0, maximum: 1) == [1]) == isStored)
     #expect(log.lines.isEmpty)
   }
@@ -147,7 +143,7 @@ struct CacheFolderTests {
   func twoLimits() throws {
     func fill(_ cache: CacheFolder) {
       for number in 0..<30 {
-        cache.write(Self.bytes(100_000, seed: number), at: 0, of: key(number), version: 1)
+        cache.write(content(100_000, seed: number), at: 0, of: key(number), version: 1)
       }
     }
     let large = open(2_500_000)
@@ -173,7 +169,7 @@ struct CacheFolderTests {
   func leastRecentlyUsed() throws {
     let cache = open()
     for number in 1...3 {
-      cache.write(Self.bytes(1000, seed: number), at: 0, of: key(number), version: 1)
+      cache.write(content(1000, seed: number), at: 0, of: key(number), version: 1)
       try setUse(key(number), daysAgo: Double(4 - number))
     }
     #expect(cache.read(key(1), version: 1, from: 0, maximum: 1) != nil)
@@ -217,10 +213,10 @@ struct CacheFolderTests {
   @Test("Times in the future count as now, and pass")
   func future() throws {
     let cache = open(1_000_000)
-    for number in 0..<8 { cache.write(Self.bytes(100_000, seed: number), at: 0, of: key(number), version: 1) }
+    for number in 0..<8 { cache.write(content(100_000, seed: number), at: 0, of: key(number), version: 1) }
     for number in 0..<8 { try setUse(key(number), daysAgo: -365) }
     for number in 8..<30 {
-      #expect(cache.write(Self.bytes(100_000, seed: number), at: 0, of: key(number), version: 1))
+      #expect(cache.write(content(100_000, seed: number), at: 0, of: key(number), version: 1))
       #expect(diskUsage() <= 1_000_000)
     }
     #expect((0..<8).allSatisfy { cache.storedEnd(of: key($0), version: 1, from: 0) == nil })
@@ -238,10 +234,10 @@ struct CacheFolderTests {
   @Test("A damaged file is removed with a line in the log, and never read", arguments: Damage.allCases)
   func damage(_ damage: Damage) throws {
     let cache = open()
-    cache.setRecord(Self.bytes(300, seed: 1), of: key(1))
-    cache.write(Self.bytes(70_000, seed: 1), at: 0, of: key(1), version: 1)
-    cache.write(Self.bytes(70_000, seed: 2), at: 0, of: key(2), version: 1)
-    cache.setRecord(Self.bytes(300, seed: 2), of: key(2))
+    cache.setRecord(content(300, seed: 1), of: key(1))
+    cache.write(content(70_000, seed: 1), at: 0, of: key(1), version: 1)
+    cache.write(content(70_000, seed: 2), at: 0, of: key(2), version: 1)
+    cache.setRecord(content(300, seed: 2), of: key(2))
     for (path, other) in zip(files(key(1)), files(key(2))) {
       var bytes = Array(try #require(FileManager.default.contents(atPath: path)))
       switch damage {
@@ -275,16 +271,16 @@ struct CacheFolderTests {
       #expect(files(key(1)).isEmpty)
       #expect(log.lines.count == 2)
     }
-    #expect(cache.record(of: key(2)) == Self.bytes(300, seed: 2))
+    #expect(cache.record(of: key(2)) == content(300, seed: 2))
     #expect(
       cache.read(key(2), version: 1, from: 0, maximum: 65_536)
-        == Array(Self.bytes(70_000, seed: 2)[..<65_536]))
+        == Array(content(70_000, seed: 2)[..<65_536]))
   }
 
   @Test("A piece under another name is not read")
   func renamed() throws {
     let cache = open()
-    cache.write(Self.bytes(1000, seed: 1), at: 0, of: key(1), version: 1)
+    cache.write(content(1000, seed: 1), at: 0, of: key(1), version: 1)
     let path = try #require(files(key(1)).first)
     let moved = EntryFile.piece(1, 1000..<2000).name
     try FileManager.default.moveItem(
@@ -299,7 +295,7 @@ struct CacheFolderTests {
   func usage(_ text: String?) throws {
     do {
       let cache = open()
-      for number in 0..<5 { cache.write(Self.bytes(10_000, seed: 1), at: 0, of: key(number), version: 1) }
+      for number in 0..<5 { cache.write(content(10_000, seed: 1), at: 0, of: key(number), version: 1) }
     }
     try FileManager.default.removeItem(atPath: parent.path("cache/usage"))
     if let text { try parent.write(text, to: "cache/usage") }
@@ -370,7 +366,7 @@ struct CacheFolderTests {
   @Test("The command removes what is unused, and everything; an open cache goes on")
   func removal() throws {
     let cache = open()
-    for number in 1...3 { cache.write(Self.bytes(10_000, seed: 1), at: 0, of: key(number), version: 1) }
+    for number in 1...3 { cache.write(content(10_000, seed: 1), at: 0, of: key(number), version: 1) }
     try setUse(key(2), daysAgo: 10)
     let stored = cache.storedByteCount
     let removed = try MediaCache.remove(in: url, unusedFor: .seconds(7 * 86_400))
@@ -398,7 +394,7 @@ struct CacheFolderTests {
       setFileSizeLimit(100_000)
       let before = cache.storedByteCount
       for _ in 0..<3 {
-        try #require(!cache.write(Self.bytes(200_000, seed: 1), at: 0, of: test.key(1), version: 1))
+        try #require(!cache.write(content(200_000, seed: 1), at: 0, of: test.key(1), version: 1))
       }
       try #require(cache.storedByteCount == before)
       try #require(test.log.lines.count == 1)

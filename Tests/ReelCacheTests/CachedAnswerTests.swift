@@ -1,6 +1,5 @@
 import Foundation
 import HTTPTypes
-import Logging
 import ReelCore
 import ReelTestSupport
 import Testing
@@ -19,20 +18,7 @@ import Testing
 
   init() throws {
     folder = try TemporaryFolder()
-    cache = Self.makeCache(at: folder, origin, clock)
-  }
-
-  private static func makeCache(
-    at folder: TemporaryFolder, _ origin: CachedOrigin, _ clock: SetClock, byteLimit: Int64 = 100_000_000
-  ) -> MediaCache {
-    MediaCache(
-      at: folder.url, byteLimit: byteLimit, inFrontOf: origin, assumedFreshness: .seconds(86_400),
-      clock: clock,
-      logger: Logger(label: "test"))
-  }
-
-  private static func bytes(_ count: Int, version: Int = 1) -> [UInt8] {
-    (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ version &* 7 &+ $0 >> 8) }
+    cache = origin.makeCache(at: folder.url, clock: clock)
   }
 
   private func read(
@@ -45,7 +31,7 @@ import Testing
   @Test(
     "Where the size is unknown, a body ends where the resource does", arguments: [true, false], [0, 100])
   func unknownSize(sendsRanges: Bool, offset: Int) async throws {
-    let bytes = Self.bytes(500)
+    let bytes = content(500)
     origin["/a"] = .init(bytes: bytes, fields: Self.fresh, statesSize: false, sendsRanges: sendsRanges)
     let range = ByteRange(offset: Int64(offset), length: 10_000)
     let first = try await cache.fetch(FetchRequest(url: Self.url, range: range, purpose: .segment))
@@ -78,7 +64,7 @@ import Testing
         return outcomes
       }
     }
-    origin["/a"] = .init(bytes: Self.bytes(100_000), fields: Self.fresh)
+    origin["/a"] = .init(bytes: content(100_000), fields: Self.fresh)
     for seconds in [0, 1, 61] as [Int64] {
       clock.advance(by: seconds)
       #expect(try await report() == [.completed])
@@ -95,7 +81,7 @@ import Testing
 
   @Test("A stored body is complete for a reader that has all bytes")
   func completion() async throws {
-    origin["/a"] = .init(bytes: Self.bytes(1000), fields: Self.fresh)
+    origin["/a"] = .init(bytes: content(1000), fields: Self.fresh)
     _ = try await read()
     let outcome = Locked<RequestMetrics.Outcome?>(nil)
     let response = try await cache.fetch(
@@ -107,7 +93,7 @@ import Testing
 
   @Test("The rest of a stored part is not kept once it is fetched with cookies")
   func personalRest() async throws {
-    let bytes = Self.bytes(300_000)
+    let bytes = content(300_000)
     origin["/a"] = .init(bytes: bytes, fields: Self.fresh)
     _ = try await read(ByteRange(offset: 0, length: 100_000))
     origin["/a"]?.isPersonal = true
@@ -132,7 +118,7 @@ import Testing
 
   @Test("A body is read to its end, so that its connection can be used again")
   func connection() async throws {
-    origin["/a"] = .init(bytes: Self.bytes(200_000), fields: Self.fresh)
+    origin["/a"] = .init(bytes: content(200_000), fields: Self.fresh)
     _ = try await read(ByteRange(offset: 0, length: 50_000))
     _ = try await read()
     #expect(origin.endedCount == 2)
@@ -140,7 +126,7 @@ import Testing
 
   @Test("A request does not wait for one of the range before it")
   func neighbours() async throws {
-    let bytes = Self.bytes(3000)
+    let bytes = content(3000)
     origin["/a"] = .init(bytes: bytes, fields: Self.fresh)
     let hasEnded = Locked(false)
     let isHeld = Locked(false)
@@ -158,7 +144,7 @@ import Testing
 
   @Test("What is missing before a stale part costs one request")
   func staleParts() async throws {
-    let bytes = Self.bytes(300_000)
+    let bytes = content(300_000)
     origin["/a"] = .init(bytes: bytes, fields: Self.fresh)
     _ = try await read(ByteRange(offset: 100_000, length: 200_000))
     clock.advance(by: 61)
@@ -173,7 +159,7 @@ import Testing
     "What a server confirms and forbids to keep is used once more, without a second request",
     arguments: [[.cacheControl: "no-store"], [.setCookie: "a=b"]] as [HTTPFields])
   func confirmedOnce(confirmation: HTTPFields) async throws {
-    let bytes = Self.bytes(300_000)
+    let bytes = content(300_000)
     origin["/a"] = .init(bytes: bytes, fields: [.eTag: "\"1\""], confirmation: confirmation)
     let request = FetchRequest(url: Self.url, purpose: .segment)
     for isConditional in [false, true, false] {
@@ -215,8 +201,9 @@ import Testing
     arguments: 0..<6)
   func manyReaders(seed: Int) async throws {
     let size = 300_000
-    let versions = (0..<11).map { Self.bytes(size, version: $0) }
-    let cache = Self.makeCache(at: folder, origin, clock, byteLimit: seed % 2 == 0 ? 100_000_000 : 500_000)
+    let versions = (0..<11).map { content(size, seed: $0) }
+    let cache = origin.makeCache(
+      at: folder.url, byteLimit: seed % 2 == 0 ? 100_000_000 : 500_000, clock: clock)
     let isValidated = seed % 3 != 2
     @Sendable func serve(_ version: Int) {
       origin["/a"] = .init(

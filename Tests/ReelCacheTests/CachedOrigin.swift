@@ -1,6 +1,9 @@
 import Foundation
 import HTTPTypes
 import ReelCore
+import ReelTestSupport
+
+@testable import ReelCache
 
 /// A server that answers as RFC 9110 wants, and a record of what it was asked.
 final class CachedOrigin: AgentNaming {
@@ -61,6 +64,15 @@ final class CachedOrigin: AgentNaming {
   var openCount: Int { state.withLock { $0.openCount } }
   var hangingCount: Int { state.withLock { $0.hangingCount } }
   var endedCount: Int { state.withLock { $0.endedCount } }
+
+  /// Makes a cache in front of it.
+  func makeCache(
+    at folder: URL, byteLimit: Int64 = 100_000_000, clock: any WallClock = SystemWallClock()
+  ) -> MediaCache {
+    MediaCache(
+      at: folder, byteLimit: byteLimit, inFrontOf: self, assumedFreshness: .seconds(86_400), clock: clock,
+      logger: silentLogger)
+  }
 
   func forget() {
     state.withLock { state in
@@ -179,4 +191,9 @@ extension URL {
     }
     return url
   }
+}
+
+/// Bytes of which each tells its place and its version.
+func content(_ count: Int, seed: Int = 1) -> [UInt8] {
+  (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ seed &* 7 &+ $0 >> 8) }
 }

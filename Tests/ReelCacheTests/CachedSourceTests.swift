@@ -1,6 +1,5 @@
 import Foundation
 import HTTPTypes
-import Logging
 import ReelCore
 import ReelReading
 import ReelSources
@@ -17,8 +16,7 @@ import Testing
 
   init() throws {
     folder = try TemporaryFolder()
-    cache = MediaCache(
-      at: folder.url, byteLimit: 100_000_000, inFrontOf: origin, logger: Logger(label: "test"))
+    cache = origin.makeCache(at: folder.url)
   }
 
   private static let url = URL.example("/a.mp4")

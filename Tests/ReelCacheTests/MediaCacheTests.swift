@@ -1,6 +1,5 @@
 import Foundation
 import HTTPTypes
-import Logging
 import ReelCore
 import ReelTestSupport
 import Testing
@@ -19,9 +18,7 @@ import Testing
   }
 
   private func makeCache(byteLimit: Int64 = 100_000_000) -> MediaCache {
-    MediaCache(
-      at: folder, byteLimit: byteLimit, inFrontOf: origin, assumedFreshness: .seconds(86_400), clock: clock,
-      logger: Logger(label: "test"))
+    origin.makeCache(at: folder, byteLimit: byteLimit, clock: clock)
   }
 
   private func url(_ path: String) -> URL { URL.example(path) }
@@ -35,49 +32,45 @@ import Testing
     return try await response.body.collect(upTo: 10_000_000)
   }
 
-  private static func bytes(_ count: Int, seed: UInt8 = 1) -> [UInt8] {
-    (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ Int(seed) &* 7 &+ $0 >> 8) }
-  }
-
   @Test("What is fresh is used without a request, by a later process too")
   func fresh() async throws {
     origin["/a.m4s"] = .init(
-      bytes: Self.bytes(300_000), fields: [.cacheControl: "max-age=60", .eTag: "\"1\""])
-    #expect(try await read(makeCache(), "/a.m4s") == Self.bytes(300_000))
+      bytes: content(300_000), fields: [.cacheControl: "max-age=60", .eTag: "\"1\""])
+    #expect(try await read(makeCache(), "/a.m4s") == content(300_000))
     let cache = makeCache()
     origin.forget()
-    #expect(try await read(cache, "/a.m4s") == Self.bytes(300_000))
+    #expect(try await read(cache, "/a.m4s") == content(300_000))
     #expect(
       try await read(cache, "/a.m4s", ByteRange(offset: 1000, length: 70_000))
-        == Array(Self.bytes(300_000)[1000..<71_000]))
+        == Array(content(300_000)[1000..<71_000]))
     #expect(origin.asked.isEmpty)
     clock.advance(by: 61)
-    #expect(try await read(cache, "/a.m4s") == Self.bytes(300_000))
+    #expect(try await read(cache, "/a.m4s") == content(300_000))
     #expect(origin.asked == [.init(path: "/a.m4s", isConditional: true)])
     #expect(origin.sentByteCount == 0)
     // The confirmation makes it fresh again.
-    #expect(try await read(cache, "/a.m4s") == Self.bytes(300_000))
+    #expect(try await read(cache, "/a.m4s") == content(300_000))
     #expect(origin.asked.count == 1)
   }
 
   @Test("Media without any field is assumed to be fresh, a manifest is not")
   func assumed() async throws {
     let playlist = Array("#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\na.m4s\n#EXT-X-ENDLIST\n".utf8)
-    origin["/a.m4s"] = .init(bytes: Self.bytes(100_000))
+    origin["/a.m4s"] = .init(bytes: content(100_000))
     origin["/a.m3u8"] = .init(bytes: playlist)
     let cache = makeCache()
     for _ in 0..<2 {
-      #expect(try await read(cache, "/a.m4s") == Self.bytes(100_000))
+      #expect(try await read(cache, "/a.m4s") == content(100_000))
       #expect(try await read(cache, "/a.m3u8", purpose: .source) == playlist)
     }
     #expect(origin.asked.map(\.path) == ["/a.m4s", "/a.m3u8", "/a.m3u8"])
     clock.advance(by: 86_401)
-    #expect(try await read(cache, "/a.m4s") == Self.bytes(100_000))
+    #expect(try await read(cache, "/a.m4s") == content(100_000))
     #expect(origin.asked.count == 4)
     // Without the network, what is stale is better than nothing.
     clock.advance(by: 86_401)
     origin.fail(with: ReelError(.network, "no network"))
-    #expect(try await read(cache, "/a.m4s") == Self.bytes(100_000))
+    #expect(try await read(cache, "/a.m4s") == content(100_000))
     #expect(try await read(cache, "/a.m3u8", purpose: .source) == playlist)
   }
 
@@ -90,18 +83,18 @@ import Testing
       [.vary: "Accept, Cookie", .cacheControl: "max-age=60"],
     ] as [HTTPFields])
   func forbidden(fields: HTTPFields) async throws {
-    origin["/a.m4s"] = .init(bytes: Self.bytes(100_000), fields: fields)
+    origin["/a.m4s"] = .init(bytes: content(100_000), fields: fields)
     let cache = makeCache()
-    for _ in 0..<2 { #expect(try await read(cache, "/a.m4s") == Self.bytes(100_000)) }
+    for _ in 0..<2 { #expect(try await read(cache, "/a.m4s") == content(100_000)) }
     #expect(origin.asked == Array(repeating: .init(path: "/a.m4s"), count: 2))
   }
 
   @Test("Keys, and what is sent with credentials, are fetched each time")
   func secrets() async throws {
     let fields: HTTPFields = [.cacheControl: "max-age=60"]
-    origin["/key"] = .init(bytes: Self.bytes(16), fields: fields)
-    origin["/a.m4s"] = .init(bytes: Self.bytes(1000), fields: fields)
-    origin["/cookie.m4s"] = .init(bytes: Self.bytes(1000), fields: fields, isPersonal: true)
+    origin["/key"] = .init(bytes: content(16), fields: fields)
+    origin["/a.m4s"] = .init(bytes: content(1000), fields: fields)
+    origin["/cookie.m4s"] = .init(bytes: content(1000), fields: fields, isPersonal: true)
     let cache = makeCache()
     for _ in 0..<2 {
       _ = try await read(cache, "/key", purpose: .key)
@@ -115,7 +108,7 @@ import Testing
   @Test("Vary chooses by the fields of the request")
   func vary() async throws {
     origin["/a.m4s"] = .init(
-      bytes: Self.bytes(1000), fields: [.cacheControl: "max-age=60", .vary: "X-Device, Accept-Encoding"])
+      bytes: content(1000), fields: [.cacheControl: "max-age=60", .vary: "X-Device, Accept-Encoding"])
     let cache = makeCache()
     let device = HTTPField.Name("X-Device")!
     for device in [[device: "a"], [device: "a"], [device: "b"]] as [HTTPFields] {
@@ -129,10 +122,8 @@ import Testing
     let origins = ["one", "one", "two"].map(CachedOrigin.init)
     for origin in origins {
       origin["/a.m4s"] = .init(
-        bytes: Self.bytes(1000), fields: [.cacheControl: "max-age=60", .vary: "User-Agent"])
-      let cache = MediaCache(
-        at: folder, byteLimit: 100_000_000, inFrontOf: origin, logger: Logger(label: "test"))
-      #expect(try await read(cache, "/a.m4s") == Self.bytes(1000))
+        bytes: content(1000), fields: [.cacheControl: "max-age=60", .vary: "User-Agent"])
+      #expect(try await read(origin.makeCache(at: folder), "/a.m4s") == content(1000))
     }
     #expect(origins.map(\.asked.count) == [1, 0, 1])
   }
@@ -140,7 +131,7 @@ import Testing
   @Test("At the end of a program, what came is on disk")
   func finished() async throws {
     origin["/a.mp4"] = .init(
-      bytes: Self.bytes(500_000), fields: [.cacheControl: "max-age=60", .eTag: "\"1\""])
+      bytes: content(500_000), fields: [.cacheControl: "max-age=60", .eTag: "\"1\""])
     let cache = makeCache()
     let response = try await cache.fetch(FetchRequest(url: url("/a.mp4"), purpose: .segment))
     #expect(try await response.body.next()?.count == 10_000)
@@ -153,7 +144,7 @@ import Testing
 
   @Test("A part that is there is not fetched again")
   func parts() async throws {
-    let bytes = Self.bytes(500_000)
+    let bytes = content(500_000)
     origin["/a.mp4"] = .init(bytes: bytes, fields: [.cacheControl: "max-age=60", .eTag: "\"1\""])
     let cache = makeCache()
     _ = try await read(cache, "/a.mp4", ByteRange(offset: 100_000, length: 100_000))
@@ -175,7 +166,7 @@ import Testing
     "Without a strong validator, only a whole answer is kept",
     arguments: [[:], [.eTag: "W/\"1\""]] as [HTTPFields])
   func unvalidatedParts(fields: HTTPFields) async throws {
-    let bytes = Self.bytes(300_000)
+    let bytes = content(300_000)
     origin["/a.mp4"] = .init(bytes: bytes, fields: [.cacheControl: "max-age=60"] + fields)
     let cache = makeCache()
     let range = ByteRange(offset: 50_000, length: 100_000)
@@ -183,18 +174,18 @@ import Testing
     #expect(origin.asked.count == 2)
     _ = try await read(cache, "/a.mp4")
     // Parts of it are, and those of another version on the server are not mixed with it.
-    origin["/a.mp4"]?.bytes = Self.bytes(300_000, seed: 2)
+    origin["/a.mp4"]?.bytes = content(300_000, seed: 2)
     #expect(try await read(cache, "/a.mp4", range) == Array(bytes[50_000..<150_000]))
     #expect(origin.asked.count == 3)
   }
 
   @Test("Another version replaces what is stored")
   func changed() async throws {
-    origin["/a.m4s"] = .init(bytes: Self.bytes(100_000), fields: [.eTag: "\"1\""])
+    origin["/a.m4s"] = .init(bytes: content(100_000), fields: [.eTag: "\"1\""])
     let cache = makeCache()
     _ = try await read(cache, "/a.m4s")
-    origin["/a.m4s"] = .init(bytes: Self.bytes(100_000, seed: 2), fields: [.eTag: "\"2\""])
-    for _ in 0..<2 { #expect(try await read(cache, "/a.m4s") == Self.bytes(100_000, seed: 2)) }
+    origin["/a.m4s"] = .init(bytes: content(100_000, seed: 2), fields: [.eTag: "\"2\""])
+    for _ in 0..<2 { #expect(try await read(cache, "/a.m4s") == content(100_000, seed: 2)) }
     #expect(
       origin.asked == Array(repeating: .init(path: "/a.m4s"), count: 1)
         + Array(repeating: .init(path: "/a.m4s", isConditional: true), count: 2))
@@ -204,20 +195,20 @@ import Testing
   @Test("A resource that changed behind a stored part is an error, not a mixture")
   func changedInTheMiddle() async throws {
     let fields: HTTPFields = [.cacheControl: "max-age=60"]
-    origin["/a.mp4"] = .init(bytes: Self.bytes(300_000), fields: fields.merged(with: [.eTag: "\"1\""]))
+    origin["/a.mp4"] = .init(bytes: content(300_000), fields: fields.merged(with: [.eTag: "\"1\""]))
     let cache = makeCache()
     _ = try await read(cache, "/a.mp4", ByteRange(offset: 0, length: 100_000))
     origin["/a.mp4"] = .init(
-      bytes: Self.bytes(300_000, seed: 2), fields: fields.merged(with: [.eTag: "\"2\""]))
+      bytes: content(300_000, seed: 2), fields: fields.merged(with: [.eTag: "\"2\""]))
     let error = await #expect(throws: ReelError.self) { try await read(cache, "/a.mp4") }
     #expect(error?.found == .otherVersion)
     // What was stored is gone.
-    #expect(try await read(cache, "/a.mp4") == Self.bytes(300_000, seed: 2))
+    #expect(try await read(cache, "/a.mp4") == content(300_000, seed: 2))
   }
 
   @Test("What a cancelled transfer brought stays")
   func cancelled() async throws {
-    let bytes = Self.bytes(500_000)
+    let bytes = content(500_000)
     origin["/a.mp4"] = .init(bytes: bytes, fields: [.cacheControl: "max-age=60", .eTag: "\"1\""])
     let cache = makeCache()
     let response = try await cache.fetch(FetchRequest(url: url("/a.mp4"), purpose: .segment))
@@ -232,7 +223,7 @@ import Testing
   @Test("What came is on disk once its reader was cancelled, although more was awaited")
   func closed() async throws {
     origin["/a.mp4"] = .init(
-      bytes: Self.bytes(500_000), fields: [.cacheControl: "max-age=60", .eTag: "\"1\""], hangsAfter: 150_000)
+      bytes: content(500_000), fields: [.cacheControl: "max-age=60", .eTag: "\"1\""], hangsAfter: 150_000)
     let cache = makeCache()
     let response = try await cache.fetch(FetchRequest(url: url("/a.mp4"), purpose: .segment))
     let reader = Task { try await response.body.collect(upTo: 500_000) }
@@ -247,20 +238,20 @@ import Testing
   @Test("A part that does not exist, by the server's word, removes what is stored of another size")
   func shrunk() async throws {
     origin["/a.mp4"] = .init(
-      bytes: Self.bytes(300_000), fields: [.cacheControl: "max-age=60", .eTag: "\"1\""])
+      bytes: content(300_000), fields: [.cacheControl: "max-age=60", .eTag: "\"1\""])
     let cache = makeCache()
     _ = try await read(cache, "/a.mp4", ByteRange(offset: 0, length: 100_000))
-    origin["/a.mp4"]?.bytes = Self.bytes(150_000)
+    origin["/a.mp4"]?.bytes = content(150_000)
     let error = await #expect(throws: ReelError.self) {
       try await read(cache, "/a.mp4", ByteRange(offset: 200_000, length: 10_000))
     }
     #expect(error?.found == .otherVersion)
-    #expect(try await read(cache, "/a.mp4") == Self.bytes(150_000))
+    #expect(try await read(cache, "/a.mp4") == content(150_000))
   }
 
   @Test("A transfer that breaks fails, and what came stays")
   func broken() async throws {
-    let bytes = Self.bytes(300_000)
+    let bytes = content(300_000)
     origin["/a.mp4"] = .init(
       bytes: bytes, fields: [.cacheControl: "max-age=60", .eTag: "\"1\""], breaksAfter: 200_000)
     let cache = makeCache()
@@ -275,7 +266,7 @@ import Testing
     "Two readers of a range fetch it once, with and without a validator",
     arguments: [[.eTag: "\"1\""], [:]] as [HTTPFields])
   func shared(fields: HTTPFields) async throws {
-    let bytes = Self.bytes(400_000)
+    let bytes = content(400_000)
     origin["/a.m4s"] = .init(bytes: bytes, fields: fields)
     let cache = makeCache()
     try await withThrowingTaskGroup(of: [UInt8].self) { group in
@@ -287,7 +278,7 @@ import Testing
 
   @Test("A reader that is cancelled does not end the transfer of another")
   func leaving() async throws {
-    let bytes = Self.bytes(400_000)
+    let bytes = content(400_000)
     origin["/a.m4s"] = .init(bytes: bytes, fields: [.eTag: "\"1\""])
     let cache = makeCache()
     let first = try await cache.fetch(FetchRequest(url: url("/a.m4s"), purpose: .segment))
@@ -302,9 +293,9 @@ import Testing
   @Test("A folder that can't be written is a plain fetcher")
   func unusable() async throws {
     try Data("x".utf8).write(to: URL(filePath: folder.path(percentEncoded: false).trimmingSuffix("/")))
-    origin["/a.m4s"] = .init(bytes: Self.bytes(400_000), fields: [.cacheControl: "max-age=60"])
+    origin["/a.m4s"] = .init(bytes: content(400_000), fields: [.cacheControl: "max-age=60"])
     let cache = makeCache()
-    for _ in 0..<2 { #expect(try await read(cache, "/a.m4s") == Self.bytes(400_000)) }
+    for _ in 0..<2 { #expect(try await read(cache, "/a.m4s") == content(400_000)) }
     #expect(origin.asked.count == 2)
   }
 
@@ -312,26 +303,26 @@ import Testing
   func limited() async throws {
     for number in 0..<8 {
       origin["/\(number).m4s"] = .init(
-        bytes: Self.bytes(200_000, seed: UInt8(number)),
+        bytes: content(200_000, seed: number),
         fields: [.cacheControl: "max-age=60", .eTag: "\"\(number)\""])
     }
     let cache = makeCache(byteLimit: 600_000)
     for number in Array(0..<8) + Array(0..<8) {
-      #expect(try await read(cache, "/\(number).m4s") == Self.bytes(200_000, seed: UInt8(number)))
+      #expect(try await read(cache, "/\(number).m4s") == content(200_000, seed: number))
       #expect(cache.storedByteCount <= 600_000)
     }
   }
 
   @Test("Stale media is used when the server can't be reached, unless that is forbidden")
   func disconnected() async throws {
-    origin["/a.m4s"] = .init(bytes: Self.bytes(1000), fields: [.cacheControl: "max-age=1", .eTag: "\"1\""])
+    origin["/a.m4s"] = .init(bytes: content(1000), fields: [.cacheControl: "max-age=1", .eTag: "\"1\""])
     origin["/b.m4s"] = .init(
-      bytes: Self.bytes(1000), fields: [.cacheControl: "max-age=1, must-revalidate", .eTag: "\"1\""])
+      bytes: content(1000), fields: [.cacheControl: "max-age=1, must-revalidate", .eTag: "\"1\""])
     let cache = makeCache()
     for path in ["/a.m4s", "/b.m4s"] { _ = try await read(cache, path) }
     clock.advance(by: 100)
     origin.fail(with: ReelError(.network, "no network"))
-    #expect(try await read(cache, "/a.m4s") == Self.bytes(1000))
+    #expect(try await read(cache, "/a.m4s") == content(1000))
     await #expect(throws: ReelError.self) { try await read(cache, "/b.m4s") }
     // A server's error says that it is there.
     origin.fail(with: ReelError(.server, "500", status: 500))
@@ -340,11 +331,11 @@ import Testing
 
   @Test("A clock that jumps back makes nothing fresh")
   func clockJump() async throws {
-    origin["/a.m4s"] = .init(bytes: Self.bytes(1000), fields: [.cacheControl: "max-age=60", .eTag: "\"1\""])
+    origin["/a.m4s"] = .init(bytes: content(1000), fields: [.cacheControl: "max-age=60", .eTag: "\"1\""])
     let cache = makeCache()
     _ = try await read(cache, "/a.m4s")
     clock.advance(by: -365 * 86_400)
-    #expect(try await read(cache, "/a.m4s") == Self.bytes(1000))
+    #expect(try await read(cache, "/a.m4s") == content(1000))
     #expect(origin.asked.last == .init(path: "/a.m4s", isConditional: true))
   }
 
@@ -379,10 +370,10 @@ import Testing
   @Test("A redirect is asked for again, and no query is in the folder")
   func redirects() async throws {
     origin["/a.m4s"] = .init(
-      bytes: Self.bytes(1000), fields: [.cacheControl: "max-age=60", .eTag: "\"1\""],
+      bytes: content(1000), fields: [.cacheControl: "max-age=60", .eTag: "\"1\""],
       redirectsTo: "http://cdn.example.com/b.m4s?token=secret")
     let cache = makeCache()
-    for _ in 0..<2 { #expect(try await read(cache, "/a.m4s?token=secret") == Self.bytes(1000)) }
+    for _ in 0..<2 { #expect(try await read(cache, "/a.m4s?token=secret") == content(1000)) }
     #expect(origin.asked.map(\.isConditional) == [false, true])
     for case let file as URL in FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)! {
       let text = String(decoding: (try? Data(contentsOf: file)) ?? Data(), as: UTF8.self)
@@ -393,7 +384,7 @@ import Testing
   @Test("Stored answers say so, and what is held is known without a request")
   func origins() async throws {
     origin["/a.m4s"] = .init(
-      bytes: Self.bytes(100_000), fields: [.cacheControl: "max-age=60", .eTag: "\"1\""])
+      bytes: content(100_000), fields: [.cacheControl: "max-age=60", .eTag: "\"1\""])
     let cache = makeCache()
     let request = FetchRequest(url: url("/a.m4s"), purpose: .segment)
     #expect(cache.storedFetch(of: request) == nil)

@@ -25,7 +25,9 @@ final class MemoryStore: MediaStoring {
     }
   }
 
-  func stores(_ request: FetchRequest) -> Bool { stored(request).map { $0.bytes.endIndex == $0.end } ?? false }
+  func stores(_ request: FetchRequest) -> Bool {
+    stored(request).map { $0.bytes.endIndex == $0.end } ?? false
+  }
 
   func storedFetch(of request: FetchRequest) -> (@Sendable () async throws -> FetchResponse)? {
     guard stores(request) else { return nil }
