@@ -263,50 +263,18 @@ final class RunningTransfers: Sendable {
 
 /// Something that tasks wait for.
 final class Completion: Sendable {
-  private enum State {
-    case pending([(number: Int, continuation: CheckedContinuation<Void, Never>)], next: Int)
-    case done
-  }
+  /// Nil once it is done.
+  private let waiting = Locked<[AsyncStream<Void>.Continuation]?>([])
 
-  private let state = Locked(State.pending([], next: 0))
-
-  func finish() {
-    let waiting = state.withLock { state -> [CheckedContinuation<Void, Never>] in
-      defer { state = .done }
-      guard case .pending(let waiting, _) = state else { return [] }
-      return waiting.map(\.continuation)
-    }
-    for continuation in waiting { continuation.resume() }
-  }
+  func finish() { for waiter in waiting.withLock({ $0.take() }) ?? [] { waiter.finish() } }
 
   /// Returns when it is done, or when the task is cancelled.
   func wait() async {
-    let number = state.withLock { state -> Int in
-      guard case .pending(let waiting, let next) = state else { return 0 }
-      state = .pending(waiting, next: next + 1)
-      return next
+    let (stream, waiter) = AsyncStream<Void>.makeStream()
+    let isDone = waiting.withLock { waiting in
+      waiting?.append(waiter)
+      return waiting == nil
     }
-    await withTaskCancellationHandler {
-      await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-        let isOver = state.withLock { state -> Bool in
-          // If it was cancelled before it could wait, nothing would end the wait.
-          guard case .pending(var waiting, let next) = state, !Task.isCancelled else { return true }
-          waiting.append((number, continuation))
-          state = .pending(waiting, next: next)
-          return false
-        }
-        if isOver { continuation.resume() }
-      }
-    } onCancel: {
-      let cancelled = state.withLock { state -> CheckedContinuation<Void, Never>? in
-        guard case .pending(var waiting, let next) = state,
-          let index = waiting.firstIndex(where: { $0.number == number })
-        else { return nil }
-        let continuation = waiting.remove(at: index).continuation
-        state = .pending(waiting, next: next)
-        return continuation
-      }
-      cancelled?.resume()
-    }
+    if !isDone { for await _ in stream {} }
   }
 }
