@@ -134,8 +134,7 @@ package final class PriorityFetcher: Sendable {
       let (network, number) = (network, number)
       let owner = owner.withLock { $0 }
       if let fetch = network.store?.storedFetch(of: request) {
-        let response = try await RequestOwner.$item.withValue(owner) { try await fetch() }
-        return followingStore(response, isStored: true)
+        return followingStore(try await RequestOwner.$item.withValue(owner) { try await fetch() })
       }
       network.count(of: number) { $0.requestCount += 1 }
       var metered = request
@@ -146,9 +145,7 @@ package final class PriorityFetcher: Sendable {
       }
       let further = response.requestCount - 1
       if further != 0 { network.count(of: number) { $0.requestCount += further } }
-      if response.storedByteCount != nil {
-        return followingStore(response, isStored: response.requestCount == 0)
-      }
+      if response.storedByteCount != nil { return followingStore(response) }
       // The body retains the slot: its account is kept as long as more may arrive.
       let receiver = Locked(ThroughputMeter.Receiver(isCounted: !response.isReceived))
       return response.wrappingBody { [self] body in
@@ -164,11 +161,10 @@ package final class PriorityFetcher: Sendable {
 
     /// Returns a response whose pieces come from a store or over the network.
     ///
-    /// - Parameter isStored: True if the first piece is expected from the store. A later one is expected where the one
-    ///   before it came from.
-    private func followingStore(_ response: FetchResponse, isStored: Bool) -> FetchResponse {
+    /// The first piece is expected from the store if no request was sent, and a later one where the one before it came from.
+    private func followingStore(_ response: FetchResponse) -> FetchResponse {
       let (network, number) = (network, number)
-      let (receiver, last) = (Locked(ThroughputMeter.Receiver()), Locked(isStored))
+      let (receiver, last) = (Locked(ThroughputMeter.Receiver()), Locked(response.requestCount == 0))
       let origin = response.pieceOrigin()
       let isStored = { @Sendable () -> Bool in
         let isStored = origin()
