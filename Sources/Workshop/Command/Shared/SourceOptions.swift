@@ -14,7 +14,7 @@ struct SourceOptions: ParsableArguments {
     help: ArgumentHelp(
       """
       Open the highest rung at or below this bit rate, or else the lowest. With auto, players adapt to the measured \
-      throughput; commands that do not play open the rung for 3Mbit. Default: 3Mbit (in lab: auto).
+      throughput; commands that do not play open the rung for 3Mbit. Default: 3Mbit (in lab and viewers: auto).
       """,
       valueName: "bps|auto"), completion: .list(["auto"]))
   var bandwidth: String?
