@@ -85,7 +85,8 @@ struct ViewersCommandTests {
       let junit = try folder.text("junit.xml")
       #expect(junit.contains("tests=\"2\" failures=\"1\"") && junit.contains("starts&lt;1: not met"))
       // Results are not replaced without being asked for.
-      try await run(origin, options, directory: folder.path, status: 73)
+      let again = try await run(origin, options, directory: folder.path, status: 73)
+      #expect(!again.errorText.contains("--resume"), "\(again.errorText)")
       try await run(origin, options + ["--overwrite"], directory: folder.path, status: 1)
     }
   }
@@ -120,8 +121,11 @@ struct ViewersCommandTests {
         #expect(result.outputText.contains(words), "\(words) in \(result.outputText)")
       }
       let quiet = try await Command.run(
-        "viewers", source, "--viewers", "1", "--duration", "500ms", "--quiet", status: 0)
-      #expect(quiet.output.isEmpty && quiet.errorText.isEmpty)
+        "viewers", source, "--viewers", "1", "--duration", "2", "--quiet", "--assert", "starts>=1",
+        "--assert", "starts<1",
+        status: 1)
+      #expect(quiet.output.isEmpty)
+      #expect(quiet.errorText == "reel: starts<1: not met, 1\n", "\(quiet.errorText)")
     }
   }
 
@@ -176,6 +180,28 @@ struct ViewersCommandTests {
       #expect(try requests(of: summary)["404"] ?? 0 >= 3)
       expectErrorLine(result, names: "index.m3u8", words: "404")
     }
+  }
+
+  @Test("A server that does not answer is no success, although no view has failed yet")
+  func silence() async throws {
+    let folder = try TemporaryFolder()
+    try await withOrigin("*=silence") { origin in
+      let result = try await run(
+        origin, ["--assert", "failed=0", "--junit", "junit.xml"], directory: folder.path, status: 69)
+      #expect(try number("failed", of: try result.object) == 0)
+      #expect(result.errorText.contains("no viewer had a first frame"), "\(result.errorText)")
+      let junit = try folder.text("junit.xml")
+      #expect(junit.contains("tests=\"2\" failures=\"1\"") && junit.contains("no viewer had a first frame"))
+    }
+  }
+
+  @Test(
+    "What can't be meant is refused",
+    arguments: [["--stay", "fixed:0s"], ["--i-may-load", "http://cdn.example/"], ["--i-may-load", ""]])
+  func refusals(options: [String]) async throws {
+    let arguments = ["viewers", "http://127.0.0.1:9/a.m3u8", "--viewers", "1", "--duration", "1s"]
+    let result = try await Command.run(arguments + options, status: 64)
+    #expect(result.errorText.contains(options[0]), "\(result.errorText)")
   }
 
   @Test("Retries count, and what passes fails nobody")

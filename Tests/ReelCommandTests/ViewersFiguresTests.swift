@@ -22,7 +22,7 @@ struct ViewersFiguresTests {
 
   /// A viewer who starts after 400 ms, plays from 0.5 s on, and stalls from 2 s to 3 s.
   private var tally: ViewersTally {
-    let tally = ViewersTally(ViewersSummary(viewers: 2, sources: 1))
+    let tally = ViewersTally(ViewersSummary(viewers: 2, sources: 1), end: .seconds(60))
     tally.record(event(.zero, .began))
     tally.record(event(.milliseconds(100), .rung(ItemRung(id: "1", bitRate: 400_000))))
     tally.record(event(.milliseconds(400), .started(after: .milliseconds(400))))
@@ -70,9 +70,20 @@ struct ViewersFiguresTests {
     #expect(tally.summary.latencies == [.seconds(6)] && tally.summary.mostPresent == 2)
   }
 
+  @Test("A viewer who stays to the end is in the last row, and plays no longer")
+  func end() {
+    let tally = ViewersTally(ViewersSummary(viewers: 1, sources: 1), end: .seconds(2))
+    tally.record(event(.zero, .began))
+    tally.record(event(.seconds(1), .playing))
+    let sums = ViewerSums(source: 0, decodes: false, began: .zero)
+    tally.record(event(.seconds(2), .left(sums)))
+    let row = tally.row(at: .milliseconds(2_004), machine: nil)
+    #expect(row.present.playing == 1 && row.counts.played == .seconds(1))
+  }
+
   @Test("Each request counts once, by the status of its own answer")
   func requests() throws {
-    let tally = ViewersTally(ViewersSummary(viewers: 1, sources: 1))
+    let tally = ViewersTally(ViewersSummary(viewers: 1, sources: 1), end: .seconds(60))
     let url = try #require(URL(string: "http://a.example/1.ts"))
     // A redirect, an attempt that failed, and the answer.
     var metrics = RequestMetrics(url: url, purpose: .segment, requestCount: 3)

@@ -75,7 +75,7 @@ struct ViewerPlanTests {
     #expect(one.viewers.filter { one.decodes($0) } != other.viewers.filter { other.decodes($0) })
   }
 
-  @Test("Sessions last as long as the stay says, and are known by UUIDs")
+  @Test("Sessions last as long as the stay says")
   func sessions() throws {
     let fixed = try plan(stay: .fixed(.seconds(5)))
     #expect(fixed.session(0, of: 7).stay == .seconds(5))
@@ -83,12 +83,6 @@ struct ViewerPlanTests {
     let sessions = drawn.viewers.map { drawn.session(0, of: $0) }
     let mean = sessions.compactMap(\.stay).reduce(.zero, +) / sessions.count
     #expect(mean > .seconds(80) && mean < .seconds(100))
-    #expect(Set(sessions.map(\.id)).count == 1000)
-    #expect(drawn.session(0, of: 0).id != drawn.session(1, of: 0).id)
-    for session in sessions.prefix(20) {
-      let form = /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/
-      #expect(session.id.wholeMatch(of: form) != nil, "\(session.id)")
-    }
   }
 
   @Test("A feed is swiped through once, with the times of its swipes")

@@ -16,6 +16,7 @@ final class ResultsFile: Sendable {
   static let lineLimit = 1 << 28
 
   private let file: Locked<LockedFile>
+  private let canResume: Bool
 
   /// Locks a file, and reads its results.
   ///
@@ -23,13 +24,14 @@ final class ResultsFile: Sendable {
   /// which are tried again: each source has one line.
   ///
   /// - Parameters:
+  ///   - canResume: False for runs that can't be continued.
   ///   - resumes: True to continue an existing file; otherwise one with content is refused.
   ///   - overwrites: True to replace the content of an existing file.
   ///
   /// Throws `ReelError.cannotCreateOutput` if the file can't be opened, belongs to a running process, or has other
   /// content than results; `cannotWriteOutput` if the disk is full.
   static func open(
-    path: String, resumes: Bool, overwrites: Bool
+    path: String, canResume: Bool = true, resumes: Bool, overwrites: Bool
   ) throws(ReelError) -> (file: ResultsFile, finished: Finished) {
     let file = try LockedFile(
       path: path,
@@ -41,7 +43,8 @@ final class ResultsFile: Sendable {
       guard resumes || overwrites else {
         throw ReelError(
           .cannotCreateOutput, "the file has results of an earlier run", at: path,
-          advice: "use --resume to continue it, --overwrite to start over, or --results to name another file")
+          advice: (canResume ? "use --resume to continue it, " : "use ")
+            + "--overwrite to start over, or --results to name another file")
       }
       do throws(ReelError) {
         if resumes { finished = try readAndRepair(file, path: path) } else { try file.truncate(to: 0) }
@@ -49,17 +52,20 @@ final class ResultsFile: Sendable {
         throw advised(error)
       }
     }
-    return (ResultsFile(file), finished)
+    return (ResultsFile(file, canResume: canResume), finished)
   }
 
-  private init(_ file: sending LockedFile) { self.file = Locked(file, rank: .transfer) }
+  private init(_ file: sending LockedFile, canResume: Bool) {
+    self.file = Locked(file, rank: .transfer)
+    self.canResume = canResume
+  }
 
   /// Appends a line, which ends with a newline. Throws `ReelError.cannotWriteOutput`.
   func append(_ line: [UInt8]) throws(ReelError) {
     let result = file.withLock { file in
       Result { () throws(ReelError) in try file.append(line) }
     }
-    do throws(ReelError) { try result.get() } catch { throw Self.advised(error) }
+    do throws(ReelError) { try result.get() } catch { throw canResume ? Self.advised(error) : error }
   }
 
   /// Returns the error, with advice if it is an error of writing.

@@ -64,7 +64,8 @@ final class ViewerCrowd: Sendable {
     admission = HostAdmission(named: command.mayLoad, shardCount: try command.shardSpec()?.count ?? 1)
     keepsLines = try command.resultsPath() != nil
     tally = ViewersTally(
-      ViewersSummary(viewers: Array(plan.viewers).count, sources: sources.entries.count))
+      ViewersSummary(viewers: Array(plan.viewers).count, sources: sources.entries.count),
+      end: plan.duration)
     (self.sources, self.logger) = (sources, logger)
   }
 

@@ -199,6 +199,9 @@ struct ViewersCommand: AsyncParsableCommand {
       throw ValidationError("name sources, or a list with --input, not both")
     }
     if input == "" { throw ValidationError("--input takes a file, or - for standard input") }
+    if let host = mayLoad.first(where: { $0.isEmpty || $0.contains("/") }) {
+      throw ValidationError("--i-may-load: \"\(host)\" is not a host, such as cdn.example.com")
+    }
     if sources.contains("-") { throw ValidationError("standard input can't be a source of viewers") }
     try OptionValue.check(viewers, of: "--viewers", in: 1...1_000_000)
     if !(duration > 0 && duration <= 1e7) { throw ValidationError("--duration takes a time above 0") }
@@ -235,9 +238,9 @@ struct ViewersCommand: AsyncParsableCommand {
   func staySpec() throws(ReelError) -> DwellSpec? {
     guard let stay else { return nil }
     switch try? DwellSpec(parsing: stay) {
-    case .fixed(let time): return .fixed(time)
+    case .fixed(let time) where time > .zero: return .fixed(time)
     case .exponential(let mean): return .exponential(mean: mean)
-    case .retention, .trace, nil: break
+    case .fixed, .retention, .trace, nil: break
     }
     throw ReelError(
       .usage, "--stay: \"\(stay)\" is not a time to stay", advice: "write fixed:30s or exp:90s")

@@ -23,7 +23,7 @@ enum ViewersFigures {
       "failed", "views failed", "views that ended with an error", [.count, .share], [.page],
       absence: "no view began"
     ) { .part(Int64($0.counts.failedCount), of: Int64($0.counts.views), as: $1) },
-    count("starts", "starts", "first frames") { $0.counts.starts.count },
+    count("starts", "starts", "first frames", [.page]) { $0.counts.starts.count },
     start("start.p50", "start, p50", "time to the first frame, median") { $0.p50 },
     start("start.p95", "start, p95", "time to the first frame, 95th percentile") { $0.p95 },
     start("start.p99", "start, p99", "time to the first frame, 99th percentile") { $0.p99 },

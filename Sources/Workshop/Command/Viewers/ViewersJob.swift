@@ -34,9 +34,14 @@ struct ViewersJob {
     await metrics?.close()
     if let failure { throw failure }
     summary.assertions = assertions.map { $0.evaluate(summary) }
-    try report(summary, crowd.tally.rows, outputs)
+    let isEmpty = summary.viewers > 0 && summary.counts.starts.isEmpty && !summary.isInterrupted
+    let error = isEmpty ? crowd.firstError ?? Self.nothingStarted : nil
+    try report(summary, error, crowd.tally.rows, outputs)
+    for outcome in summary.assertions where !outcome.isMet {
+      Console.fault(outcome.text(in: Terminal.errorLayout))
+    }
     if summary.isInterrupted { return ExitStatus.interrupted }
-    if summary.counts.starts.isEmpty, let error = crowd.firstError {
+    if let error {
       Console.report(error)
       return ExitStatus.code(of: error)
     }
@@ -44,6 +49,9 @@ struct ViewersJob {
   }
 
   // MARK: - Private
+
+  private static let nothingStarted = ReelError(
+    .timedOut, "no viewer had a first frame", advice: "allow more time with --duration")
 
   private func readSources() async throws -> ViewerSources {
     guard let dwell = command.dwell else {
@@ -135,7 +143,10 @@ struct ViewersJob {
     return failure
   }
 
-  private func report(_ summary: ViewersSummary, _ rows: [ViewersRow], _ outputs: ViewersOutputs) throws {
+  /// - Parameter error: Why nothing started; nil if something did.
+  private func report(
+    _ summary: ViewersSummary, _ error: ReelError?, _ rows: [ViewersRow], _ outputs: ViewersOutputs
+  ) throws {
     if command.options.json {
       try Console.print(JSONLine.string(summary))
     } else if !command.options.quiet {
@@ -143,7 +154,8 @@ struct ViewersJob {
     }
     try outputs.page?.complete(
       with: ViewersPage(summary: summary, rows: rows, run: RunDescription(), facts: command.facts).html)
-    let cases = summary.assertions.map { JUnitXML.Case($0) }
+    var cases = summary.assertions.map { JUnitXML.Case($0) }
+    if let error { cases.append(JUnitXML.Case("a view starts", failure: ("\(error)", "error"))) }
     try outputs.junit?.complete(
       with: JUnitXML(
         command: "viewers",
@@ -162,7 +174,7 @@ struct ViewersOutputs {
     page = try ResultFile.open(command.reportFile)
     junit = try ResultFile.open(command.junit)
     results = try command.resultsPath().map { path in
-      try ResultsFile.open(path: path, resumes: false, overwrites: command.overwrite).file
+      try ResultsFile.open(path: path, canResume: false, resumes: false, overwrites: command.overwrite).file
     }
   }
 

@@ -35,9 +35,14 @@ final class ViewersTally: Sendable {
   /// The rest of a run that is shorter belongs to the row before.
   private static let leastLength = Duration.milliseconds(500)
 
+  private let end: Duration
   private let state: Locked<State>
 
-  init(_ summary: ViewersSummary) { state = Locked(State(summary: summary)) }
+  /// - Parameter end: The time at which all viewers leave. Those who are there until then are in the last row.
+  init(_ summary: ViewersSummary, end: Duration) {
+    self.end = end
+    state = Locked(State(summary: summary))
+  }
 
   /// The whole run so far.
   var summary: ViewersSummary { state.withLock { $0.summary } }
@@ -54,10 +59,10 @@ final class ViewersTally: Sendable {
 
   func record(_ event: ViewerEvent) {
     state.withLock { state in
-      Self.count(&state, to: event.time)
+      count(&state, to: event.time)
       var presence = state.presences[event.viewer]
       if let presence { Self.count(&state.present, presence, by: -1) }
-      Self.record(event.kind, &state, &presence)
+      record(event.kind, &state, &presence)
       if let presence { Self.count(&state.present, presence, by: 1) }
       state.presences[event.viewer] = presence
       state.summary.mostPresent = max(state.summary.mostPresent, state.present.count)
@@ -69,7 +74,7 @@ final class ViewersTally: Sendable {
   /// - Parameter machine: The load of that time; nil for the rest of the run, which is no whole second.
   func row(at time: Duration, machine: MachineLoad?) -> ViewersRow {
     state.withLock { state in
-      Self.count(&state, to: time)
+      count(&state, to: time)
       var row = ViewersRow(
         time: time, length: time - state.summary.duration, counts: state.counts, present: state.present,
         machine: machine ?? MachineLoad())
@@ -93,12 +98,12 @@ final class ViewersTally: Sendable {
   // MARK: - Private
 
   /// - Parameter presence: What is known of the viewer; nil between two views.
-  private static func record(_ kind: ViewerEvent.Kind, _ state: inout State, _ presence: inout Presence?) {
+  private func record(_ kind: ViewerEvent.Kind, _ state: inout State, _ presence: inout Presence?) {
     switch kind {
     case .began:
       presence = Presence()
       state.counts.views += 1
-    case .request(let metrics): add(metrics, to: &state.counts)
+    case .request(let metrics): Self.add(metrics, to: &state.counts)
     case .started(let startup): state.counts.starts.append(startup)
     case .playing: presence?.phase = .playing
     case .stalled:
@@ -109,11 +114,11 @@ final class ViewersTally: Sendable {
     case .latency(let latency): presence?.latency = latency
     case .failure(let error, let consequence):
       if case .repeated(let status) = consequence {
-        state.counts.requests[self.status(status), default: 0] += 1
+        state.counts.requests[Self.status(status), default: 0] += 1
       }
       state.counts.errors[.init(error), default: 0] += 1
     case .left(let sums):
-      presence = nil
+      if state.counted < end { presence = nil }
       if case .failed(let error) = sums.ending { state.counts.failed[.init(error), default: 0] += 1 }
       if let latency = sums.latency { state.summary.latencies.append(latency) }
     }
@@ -132,7 +137,8 @@ final class ViewersTally: Sendable {
   private static func status(_ status: Int?) -> String { status.map(String.init) ?? "none" }
 
   /// Counts the time that viewers have played and waited.
-  private static func count(_ state: inout State, to time: Duration) {
+  private func count(_ state: inout State, to time: Duration) {
+    let time = min(time, end)
     let passed = time - state.counted
     guard passed > .zero else { return }
     state.counted = time

@@ -34,7 +34,8 @@ enum ViewersText {
       lines.append("  " + name.padding(toLength: 13, withPad: " ", startingAt: 0) + value)
     }
     add("at once", summary.mostPresent.counted("viewer"))
-    add("start", summary.start.map(times) ?? "no first frame")
+    let left = counts.starts.count < counts.views ? ", of \(counts.starts.count.counted("view"))" : ""
+    add("start", summary.start.map { times($0) + left } ?? "no first frame")
     let rebuffering = counts.rebuffering.map { ", rebuffering \(WalkValue.share($0))" } ?? ""
     add("stalls", "\(counts.stalls)\(rebuffering)")
     if let latency = summary.liveLatency {
@@ -57,11 +58,9 @@ enum ViewersText {
     where !table.isEmpty {
       lines += [""] + table.lines
     }
-    if !summary.assertions.isEmpty { lines.append("") }
-    for outcome in summary.assertions {
-      lines.append(layout.styled("\(outcome)", outcome.isMet ? .good : .bad))
-    }
-    return lines
+    // The others are faults, for standard error.
+    let met = summary.assertions.filter(\.isMet)
+    return met.isEmpty ? lines : lines + [""] + met.map { $0.text(in: layout) }
   }
 
   private static func times(_ start: LatencySummary) -> String {

@@ -1,4 +1,3 @@
-internal import Foundation
 package import ReelCore
 package import ReelPool
 internal import ReelSimulation
@@ -24,8 +23,6 @@ package struct ViewerPlan: Sendable {
     /// The number of the viewer, and that of its session, from 0.
     package let viewer: Int
     package let number: Int
-    /// A UUID, the same for the same seed.
-    package let id: String
     /// The time after which the viewer leaves, wherever it is; nil to stay until the last look ends.
     package let stay: Duration?
     /// Never empty.
@@ -103,7 +100,6 @@ package struct ViewerPlan: Sendable {
   /// Returns a session of a viewer.
   package func session(_ number: Int, of viewer: Int) -> Session {
     var random = SplitMix64(seed: hash("session", viewer, number))
-    let id = Self.uuid(random.next(), random.next())
     let stay = stay?.draw(&random)
     let looks: [Look]
     switch choice {
@@ -113,7 +109,7 @@ package struct ViewerPlan: Sendable {
       // What is wrong with a feed does not depend on the seed, and `init` has found nothing.
       looks = (try? Self.walk(feed, swipes, seed: random.next())).map(Self.looks) ?? []
     }
-    return Session(viewer: viewer, number: number, id: id, stay: stay, looks: looks)
+    return Session(viewer: viewer, number: number, stay: stay, looks: looks)
   }
 
   // MARK: - Private
@@ -148,13 +144,5 @@ package struct ViewerPlan: Sendable {
     var random = SplitMix64(seed: hash.value ^ seed)
     for part in [viewer, number] { random = SplitMix64(seed: random.next() ^ UInt64(part)) }
     return random.next()
-  }
-
-  /// A UUID of random bits (RFC 9562 §5.4).
-  private static func uuid(_ high: UInt64, _ low: UInt64) -> String {
-    let (high, low) = (high & ~0xf000 | 0x4000, low & ~(3 << 62) | 1 << 63)
-    return withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { bytes in
-      UUID(uuid: bytes.load(as: uuid_t.self)).uuidString.lowercased()
-    }
   }
 }

@@ -1,3 +1,4 @@
+internal import Foundation
 package import HTTPTypes
 package import Logging
 package import ReelCore
@@ -74,10 +75,11 @@ package struct ViewerRun: Sendable {
   private func watch(
     _ session: ViewerPlan.Session, _ access: ViewerAccess, since start: Duration, until leaving: Duration
   ) async {
+    let id = UUID().uuidString.lowercased()
     for (index, look) in session.looks.enumerated() {
       let end = min(look.dwell.map { clock.now + $0 } ?? leaving, leaving)
       let viewerLook = ViewerLook(
-        at: look.source, session: session.id, access: access, settings: settings, until: end, logger: logger
+        at: look.source, session: id, access: access, settings: settings, until: end, logger: logger
       ) { [report] event, time in
         report(
           ViewerEvent(
