@@ -16,7 +16,7 @@ struct ViewerRequestTests {
 
   @Test("Fifty viewers may load a public host, and no more unless it is named")
   func publicHosts() throws {
-    let admission = HostAdmission(named: ["Mine.example"], shardCount: 1)
+    let admission = HostAdmission(named: ["Mine.example"])
     for viewer in 0..<50 {
       // However often.
       for _ in 0..<2 { try admission.admit(viewer, to: "cdn.example", isPrivate: false) }
@@ -37,9 +37,24 @@ struct ViewerRequestTests {
 
   @Test("The shards of a run share the limit")
   func shards() throws {
-    let admission = HostAdmission(named: [], shardCount: 10)
-    for viewer in 0..<5 { try admission.admit(viewer * 10, to: "cdn.example", isPrivate: false) }
-    #expect(throws: ReelError.self) { try admission.admit(50, to: "cdn.example", isPrivate: false) }
+    for count in [3, 10, 50, 120] {
+      var admitted = 0
+      for index in 0..<count {
+        let admission = HostAdmission(named: [], shard: (index, count))
+        for viewer in stride(from: index, to: 300, by: count) {
+          guard (try? admission.admit(viewer, to: "cdn.example", isPrivate: false)) != nil else { break }
+          admitted += 1
+        }
+      }
+      #expect(admitted == 50)
+    }
+    // Of fifty viewers all are admitted.
+    for index in 0..<7 {
+      let admission = HostAdmission(named: [], shard: (index, 7))
+      for viewer in stride(from: index, to: 50, by: 7) {
+        try admission.admit(viewer, to: "cdn.example", isPrivate: false)
+      }
+    }
   }
 
   // MARK: Queries

@@ -36,6 +36,8 @@ struct ViewerScene: Sendable {
   var link = "5Mbit/40ms"
   var duration = Duration.seconds(60)
   var model: PlayerModel?
+  /// Nil for that of the settings.
+  var buffer: Duration?
   /// Nil for the rung that fits the link.
   var peakBitRate: Int? = 500_000
   let server: Server
@@ -46,6 +48,7 @@ struct ViewerScene: Sendable {
     let base = OrderedFetcher(base: fetcher)
     let network = ThrottledFetcher(base, link: try LinkSpec(parsing: link), in: simulation)
     var settings = try Self.settings(in: simulation, model: model)
+    if let buffer { settings.buffer = buffer }
     if let peakBitRate {
       settings.player.adaptsBitRate = false
       settings.player.loading.preferredPeakBitRate = peakBitRate

@@ -177,6 +177,15 @@ struct ViewerTests {
     #expect(error.advice?.contains("--decode") == true)
   }
 
+  @Test("A buffer that is full before the first frame has come does not keep it back")
+  func smallBuffer() async throws {
+    let scene = ViewerScene(
+      link: "300kbit/40ms", buffer: .milliseconds(10), server: ViewerScene.fixture("/hls-fmp4/master.m3u8"))
+    let viewer = try await scene.watch(decodes: false)
+    #expect(viewer.sums.start != nil)
+    #expect(viewer.ending == .played)
+  }
+
   @Test("By a model it starts with whole segments and the rung that the model begins with")
   func model() async throws {
     let model = try PlayerModel(argument: "hls.js")

@@ -61,7 +61,8 @@ final class ViewerCrowd: Sendable {
       try command.tokens.map { path throws(ReelError) in
         try ViewerValues.tokens(path: path, count: command.viewers)
       } ?? []
-    admission = HostAdmission(named: command.mayLoad, shardCount: try command.shardSpec()?.count ?? 1)
+    admission = HostAdmission(
+      named: command.mayLoad, shard: try command.shardSpec().map { ($0.index, $0.count) } ?? (0, 1))
     keepsLines = try command.resultsPath() != nil
     tally = ViewersTally(
       ViewersSummary(viewers: Array(plan.viewers).count, sources: sources.entries.count),

@@ -138,10 +138,11 @@ final class HostAdmission: Sendable {
 
   /// - Parameters:
   ///   - named: The hosts of `--i-may-load`.
-  ///   - shardCount: The number of processes that share the limit.
-  init(named: [String], shardCount: Int) {
+  ///   - shard: Which of the processes that share the limit this is.
+  init(named: [String], shard: (index: Int, count: Int) = (0, 1)) {
     self.named = Set(named.map { $0.lowercased() })
-    limit = max(1, Self.limit / shardCount)
+    let (each, rest) = Self.limit.quotientAndRemainder(dividingBy: shard.count)
+    limit = each + (shard.index < rest ? 1 : 0)
   }
 
   /// The reason why the run must end; nil for none.

@@ -32,11 +32,12 @@ struct ViewersJob {
     var summary = crowd.tally.summary
     summary.isInterrupted = Task.isCancelled
     await metrics?.close()
-    if let failure { throw failure }
     summary.assertions = assertions.map { $0.evaluate(summary) }
-    let isEmpty = summary.viewers > 0 && summary.counts.starts.isEmpty && !summary.isInterrupted
+    let isEmpty =
+      failure == nil && summary.viewers > 0 && summary.counts.starts.isEmpty && !summary.isInterrupted
     let error = isEmpty ? crowd.firstError ?? Self.nothingStarted : nil
-    try report(summary, error, crowd.tally.rows, outputs)
+    do { try report(summary, error, crowd.tally.rows, outputs) } catch { throw failure ?? error.asReelError }
+    if let failure { throw failure }
     for outcome in summary.assertions where !outcome.isMet {
       Console.fault(outcome.text(in: Terminal.errorLayout))
     }
@@ -134,9 +135,9 @@ struct ViewersJob {
     Console.setProgress(nil)
     let row = tally.row(at: clock.now - start, machine: nil)
     do {
-      try outputs.add(crowd.takeLines())
+      if failure == nil { try outputs.add(crowd.takeLines()) }
       try metrics?.publish(row, total: tally.summary.counts)
-      if command.options.json, failure == nil { try Console.print(JSONLine.string(row)) }
+      if command.options.json { try Console.print(JSONLine.string(row)) }
     } catch {
       failure = failure ?? error.asReelError
     }
@@ -147,10 +148,13 @@ struct ViewersJob {
   private func report(
     _ summary: ViewersSummary, _ error: ReelError?, _ rows: [ViewersRow], _ outputs: ViewersOutputs
   ) throws {
-    if command.options.json {
-      try Console.print(JSONLine.string(summary))
-    } else if !command.options.quiet {
-      try Console.printText(ViewersText.lines(summary).joined(separator: "\n"))
+    // Files are written also if nobody reads standard output any more.
+    let printing = Result {
+      if command.options.json {
+        try Console.print(JSONLine.string(summary))
+      } else if !command.options.quiet {
+        try Console.printText(ViewersText.lines(summary).joined(separator: "\n"))
+      }
     }
     try outputs.page?.complete(
       with: ViewersPage(summary: summary, rows: rows, run: RunDescription(), facts: command.facts).html)
@@ -161,6 +165,7 @@ struct ViewersJob {
         command: "viewers",
         suites: [.init(name: "viewers", cases: cases, duration: summary.duration)]
       ).text)
+    try printing.get()
   }
 }
 

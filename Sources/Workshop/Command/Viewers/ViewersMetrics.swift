@@ -156,7 +156,7 @@ enum MetricsOutput {
 }
 
 final class MetricsPage: DynamicResource {
-  let text = Locked("")
+  let text = Locked("# EOF\n")
 
   func response(at path: String) -> Origin.Response? {
     guard path == "/metrics" else { return nil }

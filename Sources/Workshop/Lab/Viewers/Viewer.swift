@@ -302,7 +302,10 @@ package final class Viewer: Sendable {
         }
       }
       state.playback.updateFilling(index)
-      guard !state.playback.tracks[index].isFilling else { return nil }
+      // Until the first frame, nothing plays that would make room.
+      guard !state.playback.tracks[index].isFilling, kind == .audio || state.firstFrame != .missing else {
+        return nil
+      }
       let room = TaskWait()
       state.room[index] = room
       return room

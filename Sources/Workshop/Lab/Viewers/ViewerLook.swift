@@ -1,3 +1,4 @@
+internal import Foundation
 package import Logging
 internal import ReelCore
 internal import ReelPlayback
@@ -57,6 +58,8 @@ struct ViewerAccount: Sendable {
   var sums: ViewerSums
   private let look: ViewerLook
   private let began: Duration
+  /// The manifests that were loaded. A later request for one of them is a reload, of whose failures readers tell nothing.
+  private var manifests: Set<URL> = []
 
   init(_ look: ViewerLook, decodes: Bool) {
     self.look = look
@@ -70,6 +73,13 @@ struct ViewerAccount: Sendable {
   mutating func add(_ event: ViewerEvent.Kind, at time: Duration) {
     sums.add(event, at: time)
     look.report(event, time)
+    guard case .request(let metrics) = event, [.manifest, .source].contains(metrics.purpose) else { return }
+    switch metrics.outcome {
+    case .completed: manifests.insert(metrics.url)
+    case .failed(let error) where manifests.contains(metrics.url):
+      add(.failure(error, .handled(.retried)), at: time)
+    case .failed, .cancelled: break
+    }
   }
 
   /// Reports the beginning of the look.
@@ -90,7 +100,13 @@ private struct ReportingFetcher: Fetching {
 
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     var request = request
-    request.addReport { [report] in report(.request($0)) }
+    let url = request.url
+    request.addReport { [report] metrics in
+      // Without the parameters that are added further on.
+      var metrics = metrics
+      metrics.url = url
+      report(.request(metrics))
+    }
     request.addFailedAttempt { [report] in report(.failure($0, .repeated(status: $1))) }
     return try await base.fetch(request)
   }

@@ -69,8 +69,9 @@ package struct ViewerPlan: Sendable {
     case .inOrder(let count):
       guard count > 0 else { throw ReelError(.usage, "viewers need a source") }
     case .weighted(let weights):
-      guard weights.allSatisfy({ $0 >= 0 && $0.isFinite }), weights.contains(where: { $0 > 0 }) else {
-        throw ReelError(.usage, "weights can't be negative, and one must be above 0")
+      let sum = weights.reduce(0, +)
+      guard weights.allSatisfy({ $0 >= 0 }), sum > 0, sum.isFinite else {
+        throw ReelError(.usage, "weights can't be negative, and their sum must be a number above 0")
       }
     case .feed(let feed, let swipes): _ = try Self.walk(feed, swipes, seed: seed)
     }

@@ -31,6 +31,8 @@ package struct ViewerRun: Sendable {
 
   /// The time after a failure until a viewer watches again.
   private static let pause = Duration.seconds(5)
+  /// The least time from the beginning of a look that was played to its end to the next one.
+  private static let leastLength = Duration.seconds(1)
 
   /// - Parameters:
   ///   - access: Called once for each viewer when it comes.
@@ -85,13 +87,14 @@ package struct ViewerRun: Sendable {
           ViewerEvent(
             viewer: session.viewer, session: session.number, look: index, time: time - start, event))
       }
-      let decodes = plan.decodes(session.viewer)
+      let (began, decodes) = (clock.now, plan.decodes(session.viewer))
       let ending = decodes ? await DecodedViewer(viewerLook).run() : await Viewer(viewerLook).run()
       switch ending {
       case .left: break
       // The last frame stays on show until the viewer swipes on.
       case .played where look.dwell != nil: guard await isThere(by: end) else { return }
-      case .played: break
+      // One without length, or nearly so, is not repeated without a pause.
+      case .played: guard await isThere(by: min(began + Self.leastLength, leaving)) else { return }
       case .failed: guard await isThere(by: min(clock.now + Self.pause, end)) else { return }
       }
       guard clock.now < leaving, !Task.isCancelled else { return }
