@@ -26,8 +26,8 @@ struct ResultsPage {
     page.add(
       "Slowest streams", stills.html(slowest),
       note: "By the time to the first decoded frame, without the wait for a turn.")
-    page.add(
-      "Start-up", startup, note: "The share of written sources by the time to their first decoded frame.")
+    let started = report.views == nil ? "written sources" : "views"
+    page.add("Start-up", startup, note: "The share of \(started) by the time to their first frame.")
     page.add("Start-up by host", startupByHost)
     return page.html
   }
@@ -61,13 +61,15 @@ struct ResultsPage {
     }
     let views = report.views
     figures += [
-      (report.checked != nil ? "checked" : views != nil ? "watched" : "written", "\(report.writtenCount)"),
-      ("failed permanently", "\(report.permanentCount)"),
-      ("may succeed on a retry", "\(report.temporaryCount)"),
+      (report.checked != nil ? "checked" : views != nil ? "watched" : "written", "\(report.writtenCount)")
     ]
     if let views {
+      figures.append(("failed", "\(report.permanentCount + report.temporaryCount)"))
       figures.append(("stalls", "\(views.stalls)"))
       if let share = views.rebuffering { figures.append(("rebuffering", "\(WalkValue.share(share))")) }
+    } else {
+      figures.append(("failed permanently", "\(report.permanentCount)"))
+      figures.append(("may succeed on a retry", "\(report.temporaryCount)"))
     }
     if report.poorCount > 0 { figures.append(("poor stills", "\(report.poorCount)")) }
     if let startup = report.startup {
@@ -129,7 +131,7 @@ struct ResultsPage {
         time(host.startup?.max),
       ]
     }
-    return Table(["host", "written", "p50", "p95", "longest"], rows).html()
+    return Table(["host", report.views == nil ? "written" : "watched", "p50", "p95", "longest"], rows).html()
   }
 
   /// The stills of a page, up to a number of bytes.
