@@ -149,7 +149,7 @@ final class SharedTransfer: Sendable {
     }
   }
 
-  /// What is to be written next.
+  /// The next piece to write; nil if there is none yet.
   private var nextPiece: (start: Int64, bytes: [UInt8], mayWrite: Bool)? {
     state.withLock { state in
       let start = state.start + Int64(state.writtenCount)

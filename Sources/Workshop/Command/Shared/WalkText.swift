@@ -12,7 +12,7 @@ extension AssertionOutcome {
 }
 
 extension Table {
-  /// Assertions, whether they are met, and what was found.
+  /// A table of assertions with their verdicts and findings.
   init(assertions: [AssertionOutcome]) {
     let rows = assertions.map { [$0.assertion, $0.isMet ? "yes" : "no", $0.finding] }
     self.init(["assertion", "met", "value"], rows, numbers: 2..<3)
